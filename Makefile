@@ -1,0 +1,63 @@
+# What a person types. Each target does all of its own set-up; `make help` lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+MEMBERS := -e plugins/api -e plugins/nodefit -e plugins/deviceshare -e .
+MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)
+INSTALL = $(BIN)/uv pip install --quiet --constraint constraints.txt $(MEMBERS) --group dev
+
+.DEFAULT_GOAL := help
+.PHONY: help environment controlplane test format lint types contracts tests tests-3.13 first-pod bench constraints clean
+
+help: ## this list
+	@sed -n 's/^\([a-z0-9.-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
+
+environment: $(VENV)/.installed ## .venv with everything that is developed here
+
+$(VENV)/.installed: $(MANIFESTS)
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --constraint constraints.txt uv
+	@$(INSTALL) --python $(BIN)/python
+	@touch $@
+
+controlplane: ## etcd, kube-apiserver and friends, built once into a cache folder
+	@$(PYTHON) tests/controlplane/build.py
+
+test: ## everything that has to hold: format, lint, types, contracts, tests on two Pythons
+	@.ci/stages environment controlplane lint types contracts tests tests-3.13
+
+format: environment ## rewrite the code in the house's format
+	@$(BIN)/ruff format --quiet
+	@$(BIN)/ruff check --fix --quiet
+
+lint: environment
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+
+types: environment
+	@$(BIN)/mypy
+
+contracts: environment
+	@$(BIN)/lint-imports
+
+tests: environment ## the tests, on the Python of .venv
+	@$(BIN)/pytest $(ARGS)
+
+tests-3.13: environment
+	@.ci/on-python 3.13 $(MEMBERS) --group dev
+
+first-pod: environment controlplane ## half a card on a real API server: what happens, printed
+	@$(BIN)/pytest -q -s tests/real/test_first_pod.py $(ARGS)
+
+bench: environment controlplane ## koordpy and kube-scheduler in turn; writes docs/performance.md
+	@$(BIN)/python -m tests.perf.bench $(ARGS)
+
+constraints: environment ## pin what the newest versions of all dependencies are
+	@$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --no-header --no-annotate \
+		--no-emit-index-url --no-emit-package koordpy-api --no-emit-package koordpy-nodefit \
+		--no-emit-package koordpy-deviceshare --no-emit-package koordpy \
+		pyproject.toml plugins/*/pyproject.toml --group dev --output-file constraints.txt
+
+clean: ## everything that make made here; the control plane's cache stays
+	@rm -rf $(VENV) $(VENV)-3.13 dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
