@@ -1,0 +1,44 @@
+"""The public surface that koordpy and its plugins share.
+
+Lives here: hook specifications, Kubernetes objects as far as they are read, exact quantities, Status, CycleState,
+NodeInfo and PodInfo, the answers of hooks, the Handle, Koordinator's wire names.
+May touch: its arguments; everything here is a value or a pure function.
+Never: sockets, files, the clock, logging, an event loop, the host or a plugin.
+"""
+
+from koordpy_api.args import NoArgs, PluginArgs
+from koordpy_api.errors import AnnotationError, Problem, QuantityError
+from koordpy_api.handle import Handle, ObjectHandler
+from koordpy_api.markers import hookimpl, hookspec
+from koordpy_api.node_info import NodeInfo, PodInfo
+from koordpy_api.results import Binding, PodPatch, PreBindPlan, PreFilterResult, QueuedPod, SortKey
+from koordpy_api.state import CycleState, StateKey, share
+from koordpy_api.status import Code, Status
+
+API_VERSION = 1
+
+__all__ = [
+    "API_VERSION",
+    "AnnotationError",
+    "Binding",
+    "Code",
+    "CycleState",
+    "Handle",
+    "NoArgs",
+    "NodeInfo",
+    "ObjectHandler",
+    "PluginArgs",
+    "PodInfo",
+    "PodPatch",
+    "PreBindPlan",
+    "PreFilterResult",
+    "Problem",
+    "QuantityError",
+    "QueuedPod",
+    "SortKey",
+    "StateKey",
+    "Status",
+    "hookimpl",
+    "hookspec",
+    "share",
+]

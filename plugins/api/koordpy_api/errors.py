@@ -1,0 +1,33 @@
+"""What can be wrong with something a person or a server handed us, said so that it can be mended."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One mistake in one object or file.
+
+    path: keys down to the place, as in `spec.devices[0].minor`.
+    value: what stands there, as text; empty if nothing does.
+    right: what would be right, as a half sentence.
+    """
+
+    path: str
+    value: str
+    right: str
+
+    def __str__(self) -> str:
+        shown = f" is {self.value!r}" if self.value else ""
+        return f"{self.path}{shown}: {self.right}"
+
+
+class QuantityError(ValueError):
+    """A text that is no Kubernetes quantity."""
+
+
+class AnnotationError(ValueError):
+    """An annotation whose text cannot be read. `problem` says where and what would be right."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem

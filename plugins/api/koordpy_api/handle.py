@@ -1,0 +1,50 @@
+"""Handle: what a plugin may ask of the host that runs it."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from koordpy_api.errors import Problem
+from koordpy_api.objects import KubeObject
+
+T = TypeVar("T")
+K = TypeVar("K", bound=KubeObject)
+K_contra = TypeVar("K_contra", bound=KubeObject, contravariant=True)
+
+
+class ObjectHandler(Protocol[K_contra]):
+    """Told of every object of one kind, in the order of the API server, between scheduling cycles."""
+
+    def added(self, obj: K_contra) -> None: ...
+
+    def updated(self, old: K_contra, new: K_contra) -> None: ...
+
+    def deleted(self, obj: K_contra) -> None: ...
+
+
+class Handle(Protocol):
+    """Given to a plugin's constructor; good for the plugin's whole life."""
+
+    @property
+    def accounted_resources(self) -> frozenset[str]:
+        """Resources whose fit some plugin of the profile decides by itself (its `accounts_for`)."""
+        ...
+
+    def watch(self, kind: type[K], handler: ObjectHandler[K]) -> None:
+        """Keep telling `handler` of all objects of this kind. Only while the plugin is being constructed.
+
+        Every object that exists at the start is told before the first Pod is scheduled.
+        """
+        ...
+
+    def shared(self, name: str, make: Callable[[], T]) -> T:
+        """The one object of this name for all profiles of the scheduler; the first that asks makes it.
+
+        For what a plugin believes of the cluster: a card that one profile holds for a Pod is held for every profile.
+        What a profile wishes belongs in the plugin itself. Events of pods and nodes reach every profile's plugins, so
+        what is shared must take the same event twice.
+        """
+        ...
+
+    def report(self, kind: str, name: str, problem: Problem) -> None:
+        """Say that an object cannot be read in full. The host counts it, and logs it once per object and path."""
+        ...

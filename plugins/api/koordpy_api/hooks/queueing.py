@@ -1,0 +1,66 @@
+"""Before a Pod's attempt: its place in the queue, and what plugins learn of pods and nodes."""
+
+from koordpy_api.markers import hookspec
+from koordpy_api.node_info import NodeInfo, PodInfo
+from koordpy_api.objects import Pod
+from koordpy_api.results import QueuedPod, SortKey
+
+
+@hookspec
+def queue_sort(queued: QueuedPod) -> SortKey:  # type: ignore[empty-body]
+    """Where does this Pod stand in the queue?
+
+    Called   when it enters the active queue; exactly one plugin of all profiles answers.
+    Returns  a tuple of integers; the smallest is popped first, equal ones in order of arrival.
+    Raises   any exception is blamed on this plugin; the Pod is queued last.
+    Must not await, do I/O, or give two lengths of tuple.
+    Source   kube-scheduler QueueSortPlugin, whose Less(a, b) is key(a) < key(b).
+    """
+
+
+@hookspec
+def pod_added(pod: Pod, node_info: NodeInfo) -> None:
+    """A Pod now counts on this node.
+
+    Called   once a Pod: when it is assumed, or when it arrives assigned by someone else; node_info has it.
+    Returns  nothing; a plugin keeps here what it wants to know later.
+    Raises   any exception is blamed on this plugin; the others are still told.
+    Must not await, do I/O, or keep the whole Pod.
+    Source   koordpy; upstream plugins run informers of their own.
+    """
+
+
+@hookspec
+def pod_updated(old: PodInfo, new: Pod, node_info: NodeInfo) -> None:
+    """A Pod that counts on this node changed there, or the API server confirmed that it is bound there.
+
+    Called   for every update between pod_added and pod_removed.
+    Returns  nothing.
+    Raises   any exception is blamed on this plugin; the others are still told.
+    Must not await, do I/O, or keep the whole Pod.
+    Source   koordpy.
+    """
+
+
+@hookspec
+def pod_removed(pod: PodInfo, node_info: NodeInfo) -> None:
+    """A Pod counts on this node no longer: forgotten, finished, deleted, or seen elsewhere.
+
+    Called   once for every pod_added; node_info is the node without it.
+    Returns  nothing.
+    Raises   any exception is blamed on this plugin; the others are still told.
+    Must not await or do I/O.
+    Source   koordpy.
+    """
+
+
+@hookspec
+def node_updated(old: NodeInfo, new: NodeInfo) -> None:
+    """A node came, changed or went; one that is not known has `node` None.
+
+    Called   for every change of the Node object, not for pods that come and go.
+    Returns  nothing.
+    Raises   any exception is blamed on this plugin; the others are still told.
+    Must not await or do I/O.
+    Source   koordpy.
+    """

@@ -1,0 +1,100 @@
+"""The scheduling cycle: which nodes fit, which is best, and holding it. Nothing here ever awaits."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from koordpy_api.markers import hookspec
+from koordpy_api.node_info import NodeInfo
+from koordpy_api.objects import Pod
+from koordpy_api.results import PreFilterResult
+from koordpy_api.state import CycleState
+from koordpy_api.status import Status
+
+
+@hookspec
+def pre_filter(state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> PreFilterResult | Status | None:
+    """What has to be known of this Pod before nodes are looked at?
+
+    Called   once an attempt, in profile order.
+    Returns  None; a PreFilterResult to narrow the nodes; Status.skip() if this plugin's filter has nothing to do;
+             a refusal if no node can take the Pod.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await, do I/O, or change a NodeInfo.
+    Source   kube-scheduler PreFilterPlugin.
+    """
+
+
+@hookspec
+def filter(state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
+    """Can this Pod run on this node?
+
+    Called   once per candidate node, in profile order; the first refusal settles the node.
+    Returns  None to accept; Status.unschedulable(why, details) if preemption might help;
+             Status.unresolvable(why, details) if it cannot.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await, do I/O, or change node_info: it may be a fork.
+    Source   kube-scheduler FilterPlugin.
+    """
+
+
+@hookspec
+def pre_score(state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
+    """What has to be known of this Pod and its feasible nodes before they are scored?
+
+    Called   once an attempt, in profile order, if at least two nodes fit.
+    Returns  None, or Status.skip() if this plugin's score has nothing to say.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await, do I/O, or change a NodeInfo.
+    Source   kube-scheduler PreScorePlugin.
+    """
+
+
+@hookspec
+def score(state: CycleState, pod: Pod, node_info: NodeInfo) -> int:  # type: ignore[empty-body]
+    """How good is this node for this Pod?
+
+    Called   once per feasible node, in profile order.
+    Returns  an integer; after normalize_scores it must lie in 0..100.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await, do I/O, or change node_info.
+    Source   kube-scheduler ScorePlugin.
+    """
+
+
+@hookspec
+def normalize_scores(state: CycleState, pod: Pod, scores: npt.NDArray[np.int64]) -> None:
+    """Bring this plugin's own scores of all feasible nodes into 0..100.
+
+    Called   once an attempt, after this plugin's score was asked for every node.
+    Returns  nothing; `scores` (int64, one per node) is changed in place.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await, or use floats.
+    Source   kube-scheduler ScoreExtensions.NormalizeScore.
+    """
+
+
+@hookspec
+def reserve(state: CycleState, pod: Pod, node_name: str) -> Status | None:
+    """Hold what this Pod will use on this node.
+
+    Called   once the node is chosen and the Pod is assumed there, in profile order.
+    Returns  None, or a refusal; then every plugin's unreserve is called.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await or do I/O.
+    Source   kube-scheduler ReservePlugin.
+    """
+
+
+@hookspec
+def unreserve(state: CycleState, pod: Pod, node_name: str) -> None:
+    """Let go of what reserve held.
+
+    Called   when anything after the choice of the node failed, in reverse profile order, also of plugins whose
+             reserve was never called, and possibly twice.
+    Returns  nothing.
+    Raises   any exception is blamed on this plugin; the others are still asked.
+    Must not await, do I/O, or fail because there is nothing to undo.
+    Source   kube-scheduler ReservePlugin.
+    """

@@ -1,0 +1,127 @@
+"""Koordinator's names on the wire, and the codec of its device-allocated annotation.
+
+Source: Koordinator's apis/extension (resource.go, device_share.go). Scheduler, agent and manager agree by importing
+this page.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn
+
+import msgspec
+
+from koordpy_api.errors import AnnotationError, Problem, QuantityError
+from koordpy_api.quantity import RawQuantity, format_binary, format_decimal, value_of
+
+SCHEDULING_PREFIX: Final = "scheduling.koordinator.sh/"
+DEVICE_ALLOCATED: Final = SCHEDULING_PREFIX + "device-allocated"
+
+NVIDIA_GPU: Final = "nvidia.com/gpu"
+AMD_GPU: Final = "amd.com/gpu"
+HYGON_DCU: Final = "dcu.com/gpu"
+GPU: Final = "koordinator.sh/gpu"
+GPU_CORE: Final = "koordinator.sh/gpu-core"
+GPU_MEMORY: Final = "koordinator.sh/gpu-memory"
+GPU_MEMORY_RATIO: Final = "koordinator.sh/gpu-memory-ratio"
+GPU_SHARED: Final = "koordinator.sh/gpu.shared"
+NPU_CORE: Final = "huawei.com/npu-core"
+NPU_CPU: Final = "huawei.com/npu-cpu"
+NPU_DVPP: Final = "huawei.com/npu-dvpp"
+RDMA: Final = "koordinator.sh/rdma"
+FPGA: Final = "koordinator.sh/fpga"
+
+DEVICE_RESOURCES: Final = frozenset(
+    {
+        *(NVIDIA_GPU, AMD_GPU, HYGON_DCU, GPU, GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO, GPU_SHARED),
+        *(NPU_CORE, NPU_CPU, NPU_DVPP, RDMA, FPGA),
+    }
+)
+"""Every resource name that asks for a device."""
+
+_DEPRECATED_PREFIX: Final = "kubernetes.io/"
+DEPRECATED_RESOURCES: Final[Mapping[str, str]] = {
+    _DEPRECATED_PREFIX + suffix: "koordinator.sh/" + suffix
+    for suffix in ("rdma", "fpga", "gpu", "gpu-core", "gpu-memory", "gpu-memory-ratio")
+}
+"""Older names and what they are called now."""
+
+
+class AllocatedDevice(msgspec.Struct, frozen=True):
+    """One device as the annotation records it. Amounts: percent for core and ratio, bytes for memory."""
+
+    minor: int
+    resources: dict[str, int]
+    id: str = ""
+
+
+Allocations = Mapping[str, Sequence[AllocatedDevice]]
+"""Device type (`gpu`, `rdma`, `fpga`) → what a Pod holds of it."""
+
+
+class _WireDevice(msgspec.Struct, omit_defaults=True):
+    """The annotation's entry, its keys in the order in which Koordinator writes them."""
+
+    minor: int
+    resources: dict[str, RawQuantity] | None
+    id: str = ""
+
+
+_DECODER: Final = msgspec.json.Decoder(dict[str, list[_WireDevice] | None] | None)
+
+
+def current_names(amounts: Mapping[str, RawQuantity]) -> dict[str, RawQuantity]:
+    """The same amounts under today's names. A deprecated name counts only where the new one is absent."""
+    renamed = {DEPRECATED_RESOURCES.get(name, name): amount for name, amount in amounts.items()}
+    return {name: amounts.get(name, amount) for name, amount in renamed.items()}
+
+
+def encode_device_allocated(allocations: Allocations) -> str:
+    """The text of the device-allocated annotation: keys sorted, quantities canonical."""
+    wire = {
+        device_type: [
+            {"minor": device.minor, "resources": _write_amounts(device.resources)}
+            | ({"id": device.id} if device.id else {})
+            for device in devices
+        ]
+        for device_type, devices in sorted(allocations.items())
+    }
+    return msgspec.json.encode(wire).decode()
+
+
+def decode_device_allocated(text: str) -> dict[str, tuple[AllocatedDevice, ...]]:
+    """Read a device-allocated annotation, whoever wrote it.
+
+    Raises: AnnotationError naming the place in the text and what would be right.
+    """
+    try:
+        wire = _DECODER.decode(text)
+    except msgspec.MsgspecError as error:  # also text that is no JSON at all
+        _refuse("", text, f"an object of device types with lists of {{minor, resources, id}} ({error})")
+    return {
+        device_type: tuple(_read_device(f"{device_type}[{i}]", device) for i, device in enumerate(devices or ()))
+        for device_type, devices in (wire or {}).items()
+    }
+
+
+def _read_device(path: str, wire: _WireDevice) -> AllocatedDevice:
+    if wire.minor < 0:
+        _refuse(f".{path}.minor", str(wire.minor), "a minor is not negative")
+    amounts = {}
+    for name, raw in current_names(wire.resources or {}).items():
+        try:
+            amounts[name] = value_of(raw)
+        except QuantityError as error:
+            _refuse(f".{path}.resources[{name}]", str(raw), str(error))
+        if amounts[name] < 0:
+            _refuse(f".{path}.resources[{name}]", str(raw), "an amount is not negative")
+    return AllocatedDevice(wire.minor, amounts, wire.id)
+
+
+def _refuse(path: str, value: str, right: str) -> NoReturn:
+    raise AnnotationError(Problem(f"metadata.annotations[{DEVICE_ALLOCATED}]{path}", value[:120], right)) from None
+
+
+def _write_amounts(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {
+        name: format_binary(amount) if name == GPU_MEMORY else format_decimal(amount)
+        for name, amount in sorted(amounts.items())
+    }

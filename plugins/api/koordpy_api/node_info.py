@@ -1,0 +1,109 @@
+"""NodeInfo and PodInfo: what the scheduler believes of a node and of the pods on it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from koordpy_api.objects import Node, Pod, Taint
+from koordpy_api.resources import PODS, add, non_zero_requests, parse_amounts, pod_requests, subtract
+
+
+@dataclass(frozen=True, slots=True)
+class PodInfo:
+    """What stays of a Pod once it is assigned to a node. Never its environment, so no dump can leak it.
+
+    requests, non_zero_requests: units as in koordpy_api.resources.
+    annotations: only those under a prefix that an enabled plugin declared in `ANNOTATIONS`.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    priority: int
+    phase: str
+    node_name: str
+    scheduler_name: str
+    deletion_timestamp: str
+    requests: Mapping[str, int]
+    non_zero_requests: Mapping[str, int]
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    @classmethod
+    def of(cls, pod: Pod, annotation_prefixes: tuple[str, ...], node_name: str = "") -> "PodInfo":
+        """Raises: QuantityError if the Pod asks for something that is no quantity."""
+        meta = pod.metadata
+        return cls(
+            uid=meta.uid,
+            namespace=meta.namespace,
+            name=meta.name,
+            labels=meta.labels,
+            annotations={k: v for k, v in meta.annotations.items() if k.startswith(annotation_prefixes)},
+            priority=pod.spec.priority,
+            phase=pod.status.phase,
+            node_name=node_name or pod.spec.node_name,
+            scheduler_name=pod.spec.scheduler_name,
+            deletion_timestamp=meta.deletion_timestamp,
+            requests=pod_requests(pod),
+            non_zero_requests=non_zero_requests(pod),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A node with the pods assigned to it, of every scheduler. A value: each change makes a new one.
+
+    node: None while pods name a node that we do not know (yet, or any more).
+    pods: by UID. allocatable, requested, non_zero_requested: units as in koordpy_api.resources.
+    """
+
+    name: str
+    node: Node | None = None
+    pods: Mapping[str, PodInfo] = field(default_factory=dict)
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    requested: Mapping[str, int] = field(default_factory=dict)
+    non_zero_requested: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.metadata.labels if self.node else {}
+
+    @property
+    def taints(self) -> list[Taint]:
+        return self.node.spec.taints if self.node else []
+
+    @property
+    def unschedulable(self) -> bool:
+        return self.node is None or self.node.spec.unschedulable
+
+    @property
+    def allowed_pods(self) -> int:
+        return self.allocatable.get(PODS, 0)
+
+    def with_node(self, node: Node | None) -> "NodeInfo":
+        """Raises: QuantityError if the node offers something that is no quantity."""
+        return replace(self, node=node, allocatable=parse_amounts(node.status.allocatable) if node else {})
+
+    def with_pod(self, pod: PodInfo) -> "NodeInfo":
+        """With this pod; one of the same UID is replaced."""
+        base = self.without_pod(pod.uid) if pod.uid in self.pods else self
+        return replace(
+            base,
+            pods={**base.pods, pod.uid: pod},
+            requested=add(base.requested, pod.requests),
+            non_zero_requested=add(base.non_zero_requested, pod.non_zero_requests),
+        )
+
+    def without_pod(self, uid: str) -> "NodeInfo":
+        """Without this pod; the same node if it is not there."""
+        if (pod := self.pods.get(uid)) is None:
+            return self
+        return replace(
+            self,
+            pods={other: info for other, info in self.pods.items() if other != uid},
+            requested=subtract(self.requested, pod.requests),
+            non_zero_requested=subtract(self.non_zero_requested, pod.non_zero_requests),
+        )
