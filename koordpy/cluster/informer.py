@@ -1,0 +1,120 @@
+"""Informer: all objects of one kind in memory, and whoever wants to hear of their changes.
+
+This is where a Pod's walk through koordpy begins. Handlers are called one after the other, in the order in which they
+were added, for one change after the other, in the order of the API server. They never run inside a scheduling cycle.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+from koordpy.cluster.decoding import ObjectDecoder, Report, UndecodableObject
+from koordpy.cluster.protocol import Cluster
+from koordpy.cluster.reflector import ChangeType, Reflector
+from koordpy_api import ObjectHandler
+from koordpy_api.objects import KubeObject
+
+K = TypeVar("K", bound=KubeObject)
+
+logger = logging.getLogger("koordpy.cluster")
+
+
+class Informer(Generic[K]):
+    """A local copy of one collection. `synced` is set once the first list has been handed to every handler.
+
+    An object that can no longer be decoded stays as it was last understood, until the server says that it is gone.
+    """
+
+    def __init__(
+        self, cluster: Cluster, kind: type[K], report: Report, rng: random.Random, *, field_selector: str = ""
+    ) -> None:
+        self.synced = asyncio.Event()
+        self.handler_failures = 0
+        self._kind = kind.KIND
+        self._objects: dict[str, K] = {}
+        self._handlers: list[ObjectHandler[K]] = []
+        self._logged: set[tuple[str, int, type[BaseException]]] = set()
+        self._reflector = Reflector(cluster, ObjectDecoder(kind, report), self, rng, field_selector)
+        self._started = False
+
+    def add_handler(self, handler: ObjectHandler[K]) -> None:
+        """Only before `run`: a later one would have missed the objects that exist."""
+        if self._started:
+            raise RuntimeError(f"the informer of {self._kind.plural} runs already")
+        self._handlers.append(handler)
+
+    async def run(self) -> None:
+        """Never returns; cancel it."""
+        self._started = True
+        await self._reflector.run()
+
+    @property
+    def objects(self) -> Mapping[str, K]:
+        """Key to object; a live view, for reading."""
+        return MappingProxyType(self._objects)
+
+    def get(self, key: str) -> K | None:
+        return self._objects.get(key)
+
+    def replace(self, items: Sequence[K | UndecodableObject]) -> None:
+        """The reflector's, as `apply` is: this is everything that exists now."""
+        # First what is gone, so that no handler sees two objects hold what only one can.
+        listed = {item.key for item in items}
+        for key in [key for key in self._objects if key not in listed]:
+            self._remove(key)
+        for item in items:
+            self._put(item)
+        self.synced.set()
+
+    def apply(self, change: ChangeType, item: K | UndecodableObject) -> None:
+        if change == "DELETED":
+            self._remove(item.key)
+        else:
+            self._put(item)
+
+    def _put(self, item: K | UndecodableObject) -> None:
+        uid = item.uid if isinstance(item, UndecodableObject) else item.metadata.uid
+        old = self._objects.get(item.key)
+        if old is not None and uid and old.metadata.uid != uid:
+            # Deleted and created again, and we have seen only the second.
+            self._remove(item.key)
+            old = None
+        if isinstance(item, UndecodableObject):
+            return
+        self._objects[item.key] = item
+        if old is None:
+            self._tell(lambda handler: handler.added(item))
+        elif not _same_version(old, item):
+            self._tell(lambda handler: handler.updated(old, item))
+
+    def _remove(self, key: str) -> None:
+        # The last version that handlers know, not that of the event: they undo exactly what they did.
+        old = self._objects.pop(key, None)
+        if old is not None:
+            self._tell(lambda handler: handler.deleted(old))
+
+    def _tell(self, call: Callable[[ObjectHandler[K]], None]) -> None:
+        for handler in self._handlers:
+            try:
+                call(handler)
+            except Exception as error:  # noqa: BLE001  a plugin's handler may raise anything, and the watch must go on
+                self._note(handler, error)
+
+    def _note(self, handler: ObjectHandler[K], error: Exception) -> None:
+        """Count it; log it once for each place, since the next thousand objects may fail there too."""
+        self.handler_failures += 1
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        place = (frame.tb_frame.f_code.co_filename, frame.tb_lineno, type(error)) if frame else ("", 0, type(error))
+        if place in self._logged:
+            return
+        self._logged.add(place)
+        logger.error("%s: the handler %r failed; the watch goes on", self._kind.plural, handler, exc_info=error)
+
+
+def _same_version(old: KubeObject, new: KubeObject) -> bool:
+    return bool(new.metadata.resource_version) and old.metadata.resource_version == new.metadata.resource_version
