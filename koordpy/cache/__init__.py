@@ -1,0 +1,6 @@
+"""What the scheduler believes of nodes and assigned pods.
+
+May touch: its own maps; the listeners it was given.
+Never: the cluster, plugins by name, the queue. Everything happens between cycles on the one event loop, so there are
+no locks.
+"""

@@ -1,0 +1,59 @@
+"""The Handle that the plugins of one profile are given."""
+
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from koordpy.errors import PluginError
+from koordpy_api import ObjectHandler, Problem
+from koordpy_api.objects import KubeObject
+
+T = TypeVar("T")
+K = TypeVar("K", bound=KubeObject)
+
+Report = Callable[[str, str, Problem], None]
+"""Told (kind, name, problem) of every object that cannot be read in full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A plugin's wish to be told of all objects of one kind."""
+
+    kind: type[KubeObject]
+    handler: ObjectHandler[Any]
+
+
+class HostHandle:
+    """koordpy_api.Handle for one profile; `shared` is the same mapping for all profiles of a scheduler."""
+
+    def __init__(
+        self, accounted_resources: frozenset[str], report: Report, shared: MutableMapping[str, object]
+    ) -> None:
+        self._accounted_resources = accounted_resources
+        self._report = report
+        self._shared = shared
+        self._subscriptions: list[Subscription] | None = []
+
+    @property
+    def accounted_resources(self) -> frozenset[str]:
+        return self._accounted_resources
+
+    def watch(self, kind: type[K], handler: ObjectHandler[K]) -> None:
+        """Raises: PluginError once the profile is built: later there is no informer to start."""
+        if self._subscriptions is None:
+            raise PluginError(f"watch({kind.__name__}) is only possible while the plugin is being constructed")
+        self._subscriptions.append(Subscription(kind, handler))
+
+    def shared(self, name: str, make: Callable[[], T]) -> T:
+        if name not in self._shared:
+            self._shared[name] = make()
+        return cast(T, self._shared[name])
+
+    def report(self, kind: str, name: str, problem: Problem) -> None:
+        self._report(kind, name, problem)
+
+    def close(self) -> tuple[Subscription, ...]:
+        """End of construction; the subscriptions that were made."""
+        made = tuple(self._subscriptions or ())
+        self._subscriptions = None
+        return made
