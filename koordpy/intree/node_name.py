@@ -1,0 +1,20 @@
+"""NodeName: a Pod that names its node runs there or nowhere."""
+
+from koordpy_api import CycleState, Handle, NoArgs, NodeInfo, Status, hookimpl
+from koordpy_api.objects import Pod
+
+REFUSAL = Status.unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName:
+    """Source: kube-scheduler's nodename plugin."""
+
+    Args = NoArgs
+
+    def __init__(self, args: NoArgs, handle: Handle) -> None:
+        pass
+
+    @hookimpl
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
+        wanted = pod.spec.node_name
+        return REFUSAL if wanted and wanted != node_info.name else None

@@ -1,0 +1,77 @@
+"""The plugin: what a Pod asks for is computed once, then compared with every node."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from koordpy_api import CycleState, Handle, NodeInfo, StateKey, Status, hookimpl, share
+from koordpy_api.objects import Pod
+from koordpy_api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, non_zero_requests, pod_requests
+from koordpy_nodefit.args import NodeResourcesFitArgs
+from koordpy_nodefit.scoring import least_allocated
+
+TOO_MANY_PODS = "Too many pods"
+# The order in which upstream lists its reasons; extended resources follow by name.
+_FIRST = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one Pod asks for; units as in koordpy_api.resources.
+
+    compared: (resource, amount, is it another plugin's to decide) in the order of the reasons.
+    """
+
+    compared: tuple[tuple[str, int, bool], ...]
+    requests: Mapping[str, int]
+    non_zero: Mapping[str, int]
+
+
+ASKED = StateKey[Asked]("NodeResourcesFit", clone=share)
+
+
+class NodeResourcesFit:
+    """Source: kube-scheduler's noderesources plugin (fit.go)."""
+
+    Args = NodeResourcesFitArgs
+
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        self._args = args
+        self._handle = handle
+
+    @hookimpl
+    def pre_filter(self, state: CycleState, pod: Pod) -> None:
+        requests = pod_requests(pod)
+        accounted = self._handle.accounted_resources
+        order = sorted(requests, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
+        compared = tuple((name, requests[name], name in accounted) for name in order if not self._is_ignored(name))
+        state.write(ASKED, Asked(compared, requests, non_zero_requests(pod)))
+
+    @hookimpl
+    def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
+        """All that is missing, not only the first; unresolvable if even the empty node would not do."""
+        reasons: list[str] = []
+        hopeless = False
+        if len(node_info.pods) + 1 > node_info.allowed_pods:
+            reasons.append(TOO_MANY_PODS)
+        allocatable, requested = node_info.allocatable, node_info.requested
+        for name, amount, is_accounted in state.read(ASKED).compared:
+            capacity = allocatable.get(name)
+            if capacity is None:
+                if is_accounted:
+                    continue  # the node says nothing of it; the plugin that accounts for it knows
+                capacity = 0
+            if amount > capacity - requested.get(name, 0):
+                reasons.append(f"Insufficient {name}")
+                hopeless = hopeless or amount > capacity
+        if not reasons:
+            return None
+        return Status.unresolvable(*reasons) if hopeless else Status.unschedulable(*reasons)
+
+    @hookimpl
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        asked = state.read(ASKED)
+        return least_allocated(node_info, asked.requests, asked.non_zero, self._args.scoring_strategy.resources)
+
+    def _is_ignored(self, resource: str) -> bool:
+        group, slash, _ = resource.partition("/")
+        return bool(slash) and (resource in self._args.ignored_resources or group in self._args.ignored_resource_groups)
