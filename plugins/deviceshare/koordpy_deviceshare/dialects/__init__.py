@@ -1,0 +1,81 @@
+"""The dialects in which pods ask for devices and remember what they got, one module each.
+
+Lives here: what a dialect is, and the questions that are put to all of them.
+May touch: the Pod it is handed. Never: nodes, books, cards.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from koordpy_api.koordinator import AllocatedDevice, Allocations
+from koordpy_api.objects import Pod
+from koordpy_api.status import Status
+from koordpy_deviceshare.dialects import koordinator
+from koordpy_deviceshare.model import Allocation
+from koordpy_deviceshare.request import DeviceRequest
+
+
+class Dialect(Protocol):
+    """What a module of this package offers."""
+
+    @property
+    def NAMES(self) -> frozenset[str]:  # noqa: N802 - a constant of the module
+        """The resource names it claims."""
+        ...
+
+    @property
+    def ANNOTATIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
+        """The annotations that `to_annotations` writes and `from_annotations` reads."""
+        ...
+
+    def read(self, pod: Pod) -> DeviceRequest | Status | None:
+        """What the Pod asks in this dialect; None if it speaks another, a refusal if it cannot be granted anywhere."""
+        ...
+
+    def to_annotations(self, allocation: Allocation) -> Mapping[str, str]: ...
+
+    def from_annotations(self, annotations: Mapping[str, str]) -> Allocations | None:
+        """What the Pod holds; None if it does not say. Raises: AnnotationError if that cannot be read."""
+        ...
+
+
+DIALECTS: Final[tuple[Dialect, ...]] = (koordinator,)
+RESOURCES: Final = frozenset[str]().union(*(dialect.NAMES for dialect in DIALECTS))
+"""Every resource name that some dialect claims."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A request and the dialect it was made in, in which the answer is written too."""
+
+    dialect: Dialect
+    request: DeviceRequest
+
+
+def read_wish(pod: Pod) -> Wish | Status | None:
+    """What the Pod asks, in the first dialect that it speaks; None if it asks for no device."""
+    for dialect in DIALECTS:
+        match dialect.read(pod):
+            case DeviceRequest() as request:
+                return Wish(dialect, request)
+            case Status() as refusal:
+                return refusal
+    return None
+
+
+def read_allocations(annotations: Mapping[str, str]) -> Allocations | None:
+    """What the Pod holds by all its annotations; None if none says. Raises: AnnotationError if one cannot be read."""
+    held = [allocations for dialect in DIALECTS if (allocations := dialect.from_annotations(annotations)) is not None]
+    if not held:
+        return None
+    merged: dict[str, list[AllocatedDevice]] = {}
+    for allocations in held:
+        for device_type, devices in allocations.items():
+            merged.setdefault(device_type, []).extend(devices)
+    return merged
+
+
+def tells_the_same(old: Mapping[str, str], new: Mapping[str, str]) -> bool:
+    """Do both sets of annotations carry the same text about devices?"""
+    return all(old.get(key) == new.get(key) for dialect in DIALECTS for key in dialect.ANNOTATIONS)
