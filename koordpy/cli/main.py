@@ -1,0 +1,30 @@
+"""The list of commands, and their exit codes."""
+
+import sys
+from typing import Final
+
+import typer
+
+from koordpy.cli import run_scheduler, version
+from koordpy.errors import KoordpyError
+
+BAD_REQUEST: Final = 2
+
+app = typer.Typer(
+    name="koordpy",
+    help="A Kubernetes scheduler for GPU clusters, run beside kube-scheduler.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("scheduler")(run_scheduler.scheduler)
+app.command("version")(version.version)
+
+
+def main() -> None:
+    """Run the command; an error that we raise on purpose is told in its own words, without a traceback."""
+    try:
+        app()
+    except KoordpyError as error:
+        print(f"koordpy: {error}", file=sys.stderr)
+        sys.exit(BAD_REQUEST)

@@ -1,0 +1,108 @@
+"""The second half of a placement: ask the plugins, write the Binding, settle what became of it.
+
+A task per Pod, so binds overlap; at most MAX_BINDS_ON_THE_WIRE requests are under way at once. What was booked for a
+Pod stays booked until the API server's answer is known: a request without an answer is sent again, which is safe, since
+the Pod's UID is a precondition and a Pod is bound only once.
+"""
+
+import asyncio
+import logging
+from random import Random
+from typing import Final
+
+import msgspec
+
+from koordpy.cache.cache import Cache
+from koordpy.cluster.protocol import BindRequest, Cluster
+from koordpy.errors import ApiError, ClusterError, Conflict, NotFound, TooManyRequests, Unreachable
+from koordpy.framework.runner import Framework
+from koordpy.scheduler.outcome import NotPlaced, Placed
+from koordpy.telemetry.metrics import Metrics
+from koordpy_api import Binding, Code, PreBindPlan, Status
+from koordpy_api.objects import ObjectMeta, Pod
+
+logger = logging.getLogger("koordpy.scheduler")
+
+MAX_BINDS_ON_THE_WIRE: Final = 32
+FIRST_RETRY_S: Final = 0.2
+LAST_RETRY_S: Final = 10.0
+
+
+class _BoundSpec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _BoundPod(msgspec.Struct):
+    """Of a Pod, only what says who bound it."""
+
+    metadata: ObjectMeta
+    spec: _BoundSpec
+
+
+class BindingCycle:
+    """Holds what every bind needs, and nothing of any bind."""
+
+    def __init__(self, cluster: Cluster, cache: Cache, metrics: Metrics, rng: Random) -> None:
+        self._cluster = cluster
+        self._cache = cache
+        self._metrics = metrics
+        self._rng = rng
+        self._wire = asyncio.Semaphore(MAX_BINDS_ON_THE_WIRE)
+
+    async def bind(self, framework: Framework, placed: Placed) -> NotPlaced | None:
+        """Bind a Pod to the node that is held for it; None if it is bound."""
+        pod, state, node_name = placed.pod, placed.state, placed.node_name
+        plan = await framework.run_pre_bind(state, pod, node_name)
+        if isinstance(plan, Status):
+            return NotPlaced.on_node(placed, plan)
+        answer = await framework.run_bind(state, pod, node_name)
+        status = await self._write(pod, answer, plan) if isinstance(answer, Binding) else answer
+        return None if status.code is Code.SUCCESS else NotPlaced.on_node(placed, status)
+
+    async def _write(self, pod: Pod, binding: Binding, plan: PreBindPlan) -> Status:
+        meta = pod.metadata
+        request = BindRequest(meta.namespace, meta.name, meta.uid, binding.node_name, plan.pod.annotations)
+        wait_s, may_be_written = FIRST_RETRY_S, False
+        while True:
+            try:
+                async with self._wire:
+                    # The API server would accept a node that does not exist.
+                    if not may_be_written and not self._cache.has_node(binding.node_name):
+                        return Status.error(f"node {binding.node_name} is gone")
+                    return await self._send(request)
+            except (Unreachable, TooManyRequests) as error:
+                may_be_written = may_be_written or isinstance(error, Unreachable)
+                asked_for = error.retry_after_s if isinstance(error, TooManyRequests) else None
+                self._metrics.bind_retries.inc()
+                logger.warning("bind of pod %s to %s goes again: %s", pod.key, binding.node_name, error)
+            await asyncio.sleep(max(asked_for or 0.0, wait_s * self._rng.uniform(0.5, 1.0)))
+            wait_s = min(wait_s * 2, LAST_RETRY_S)
+
+    async def _send(self, request: BindRequest) -> Status:
+        """Raises: Unreachable or TooManyRequests if the same request should be sent again."""
+        try:
+            await self._cluster.bind(request)
+        except TooManyRequests:
+            raise
+        except Conflict as error:
+            return await self._settle(request, error)
+        except ApiError as error:
+            if error.status >= 500:
+                raise Unreachable(str(error)) from error  # it may have been carried out all the same
+            return Status.error(f"binding rejected: {error}")
+        return Status(Code.SUCCESS)
+
+    async def _settle(self, request: BindRequest, conflict: Conflict) -> Status:
+        """409: an earlier try of ours may have come through without its answer; the Pod itself knows."""
+        try:
+            raw = await self._cluster.get(Pod.KIND, request.namespace, request.name)
+        except NotFound as error:
+            return Status.error(f"binding rejected: {error}")
+        except ClusterError as error:
+            raise Unreachable(str(error)) from error
+        now = msgspec.json.decode(raw, type=_BoundPod)
+        if now.metadata.uid == request.uid and now.spec.node_name == request.node_name:
+            wanted = request.annotations.items()
+            if all(now.metadata.annotations.get(key) == text for key, text in wanted):
+                return Status(Code.SUCCESS)
+        return Status.error(f"binding rejected: {conflict}")

@@ -1,0 +1,45 @@
+"""How an attempt ends: Placed or NotPlaced."""
+
+from dataclasses import dataclass
+
+from koordpy.queue.queue import QueuedPodInfo
+from koordpy.scheduler.diagnosis import Diagnosis
+from koordpy_api import CycleState, Status
+from koordpy_api.objects import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A node was picked and is held. `pod` is the version that was assumed there."""
+
+    queued: QueuedPodInfo
+    pod: Pod
+    state: CycleState
+    node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotPlaced:
+    """No node: a refusal, or something broke.
+
+    status: the answer as a whole; its message goes to the user.
+    held: the node that is still held for the Pod; failure.py lets go of it.
+    wait_for_change: nothing can have changed since; the Pod need not be tried again before something does.
+    """
+
+    queued: QueuedPodInfo
+    pod: Pod
+    state: CycleState
+    status: Status
+    diagnosis: Diagnosis | None = None
+    held: str = ""
+    wait_for_change: bool = False
+
+    @classmethod
+    def on_node(cls, placed: Placed, status: Status) -> "NotPlaced":
+        """The Pod was held on a node and something said no: a refusal is counted over that one node."""
+        queued, pod, state, node_name = placed.queued, placed.pod, placed.state, placed.node_name
+        if not status.is_rejected:
+            return cls(queued, pod, state, status, held=node_name)
+        diagnosis = Diagnosis.of(node_name, status)
+        return cls(queued, pod, state, diagnosis.status(), diagnosis=diagnosis, held=node_name)

@@ -1,0 +1,97 @@
+"""CycleHarness: one attempt after the other with the real framework, cache and cycle, and no cluster."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from koordpy.cache.cache import Cache
+from koordpy.clock import SystemClock
+from koordpy.config.defaults import DEFAULT_PLUGINS, DEFAULT_SCHEDULER_NAME
+from koordpy.config.expand import ResolvedProfile
+from koordpy.framework.build import build
+from koordpy.framework.registry import Registry
+from koordpy.framework.runner import Framework
+from koordpy.queue.backoff import Backoff
+from koordpy.queue.queue import QueuedPodInfo, SchedulingQueue
+from koordpy.scheduler.event_handlers import NodeEvents, PodEvents
+from koordpy.scheduler.outcome import NotPlaced, Placed
+from koordpy.scheduler.scheduling_cycle import SchedulingCycle
+from koordpy.telemetry.metrics import Metrics
+from koordpy.telemetry.problems import ProblemLog
+from koordpy_api import PreBindPlan, Problem, Status
+from koordpy_api.objects import KubeObject, Node, Pod
+
+
+def build_profile(
+    plugins: Sequence[str] | None = None,
+    *,
+    given: Mapping[str, type] | None = None,
+    args: Mapping[str, Mapping[str, Any]] | None = None,
+    problems: ProblemLog | None = None,
+) -> Framework:
+    """A profile of these plugins, or the default one. `given`: classes by name, beside the installed ones."""
+    names = tuple(plugins or [name for name, _ in DEFAULT_PLUGINS])
+    weights = {name: weight for name, weight in DEFAULT_PLUGINS if weight}
+    profile = ResolvedProfile(DEFAULT_SCHEDULER_NAME, names, weights, args or {})
+    report = problems.report if problems else _ignore
+    return build(profile, Registry(given=given), report, {})
+
+
+class CycleHarness:
+    """What a scheduler believes, and one cycle at a time.
+
+    Feed it objects with add, update and delete, as a watch would; `schedule` makes one attempt.
+    """
+
+    def __init__(self, objects: Iterable[KubeObject] = (), framework: Framework | None = None, seed: int = 0) -> None:
+        self.problems = ProblemLog(Metrics())
+        self.framework = framework or build_profile(problems=self.problems)
+        self.cache = Cache([self.framework], self.framework.annotation_prefixes)
+        self.queue = SchedulingQueue(self.framework.queue_sort, SystemClock(), Backoff())
+        self._cycle = SchedulingCycle(self.cache, Random(seed))
+        report = self.problems.report
+        self._pods = PodEvents(self.cache, self.queue, {self.framework.profile}.__contains__, report)
+        self._nodes = NodeEvents(self.cache, self.queue, report)
+        self.add(*objects)
+
+    def add(self, *objects: KubeObject) -> None:
+        for obj in objects:
+            for handler in self._handlers(obj):
+                handler.added(obj)
+
+    def update(self, old: KubeObject, new: KubeObject) -> None:
+        for handler in self._handlers(new):
+            handler.updated(old, new)
+
+    def delete(self, *objects: KubeObject) -> None:
+        for obj in objects:
+            for handler in self._handlers(obj):
+                handler.deleted(obj)
+
+    def schedule(self, pod: Pod) -> Placed | NotPlaced:
+        """One attempt. What it holds stays held; undo it with `forget`."""
+        return self._cycle.schedule(self.framework, QueuedPodInfo(pod, 0.0, 0.0))
+
+    def plan(self, placed: Placed) -> PreBindPlan:
+        """What the plugins want written with the bind."""
+        plan = asyncio.run(self.framework.run_pre_bind(placed.state, placed.pod, placed.node_name))
+        if isinstance(plan, Status):
+            raise AssertionError(f"pre_bind refused: {plan.message}")
+        return plan
+
+    def forget(self, placed: Placed) -> None:
+        """Undo a placement, as a failed bind does."""
+        self.framework.run_unreserve(placed.state, placed.pod, placed.node_name)
+        self.cache.forget(placed.pod.uid)
+
+    def _handlers(self, obj: KubeObject) -> list[Any]:
+        if isinstance(obj, Pod):
+            return [self._pods]
+        if isinstance(obj, Node):
+            return [self._nodes]
+        return [each.handler for each in self.framework.subscriptions if each.kind is type(obj)]
+
+
+def _ignore(_kind: str, _name: str, _problem: Problem) -> None:
+    """A profile built by itself has nobody to report to."""

@@ -1,0 +1,91 @@
+"""A scheduler at work beside a SmallCluster, and what a scene may ask of both."""
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from koordpy.clock import LoopClock
+from koordpy.config.expand import default_configuration, resolve
+from koordpy.framework.build import build_all
+from koordpy.framework.registry import Registry
+from koordpy.framework.runner import Framework
+from koordpy.queue.backoff import Backoff
+from koordpy.scheduler.scheduler import Scheduler, Surroundings
+from koordpy.telemetry.metrics import Metrics
+from koordpy.telemetry.problems import ProblemLog
+from koordpy.virtual_time import run
+from koordpy_api.koordinator import DEVICE_ALLOCATED
+from tests.scheduler.scripted_cluster import SmallCluster
+
+
+class Stage:
+    """`perform` builds it; a scene acts on `cluster` and lets seconds pass."""
+
+    def __init__(self, cluster: SmallCluster, frameworks: Sequence[Framework] | None, seed: int) -> None:
+        self.cluster = cluster
+        self.metrics = Metrics()
+        problems = ProblemLog(self.metrics)
+        frameworks = frameworks or build_all(resolve(default_configuration()), Registry(), problems.report)
+        around = Surroundings(cluster, LoopClock(), Random(seed), self.metrics, problems, "stage")
+        self.scheduler = Scheduler(frameworks, Backoff(), around)
+        self.running = asyncio.create_task(self.scheduler.run())
+
+    async def stop(self) -> float:
+        """Stop the scheduler; how many seconds that took."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self.scheduler.stop()
+        await self.running
+        return loop.time() - began
+
+    def attempts(self, result: str, profile: str = "koordpy-scheduler") -> float:
+        """scheduler_schedule_attempts_total."""
+        labels = {"result": result, "profile": profile}
+        return self.metrics.registry.get_sample_value("scheduler_schedule_attempts_total", labels) or 0.0
+
+    def believes(self) -> dict[str, int]:
+        """Sizes of the cache and the queue; everything that is not zero."""
+        sizes = {**self.scheduler.cache.sizes(), **self.scheduler.queue.sizes()}
+        return {what: size for what, size in sizes.items() if size}
+
+    def minors(self, name: str) -> list[int]:
+        """The GPUs that a Pod's annotation gives it."""
+        return [each["minor"] for each in allocated(self.cluster.pod(name))]
+
+    def card_books(self) -> Mapping[tuple[str, int], int]:
+        """(node, minor) → percent of it that bound Pods hold, counted from their annotations."""
+        books: defaultdict[tuple[str, int], int] = defaultdict(int)
+        for pod in self.cluster.pods():
+            for each in allocated(pod) if pod["spec"].get("nodeName") else ():
+                ratio = int(each["resources"]["koordinator.sh/gpu-memory-ratio"])
+                books[pod["spec"]["nodeName"], each["minor"]] += ratio
+        return books
+
+
+def allocated(pod: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    text = pod["metadata"].get("annotations", {}).get(DEVICE_ALLOCATED)
+    gpus: Sequence[Mapping[str, Any]] = json.loads(text)["gpu"] if text else []
+    return gpus
+
+
+def perform(
+    scene: Callable[[Stage], Awaitable[None]],
+    *manifests: Mapping[str, Any],
+    frameworks: Sequence[Framework] | None = None,
+    seed: int = 0,
+) -> None:
+    """Start the scheduler beside these objects, play the scene, and stop; nothing may be left assumed."""
+
+    async def main() -> None:
+        stage = Stage(SmallCluster(*manifests), frameworks, seed)
+        await asyncio.sleep(0.5)
+        assert stage.scheduler.is_ready
+        await scene(stage)
+        if not stage.running.done():
+            await stage.stop()
+        assert "assumed_pods" not in stage.believes()
+
+    run(main())
