@@ -12,13 +12,12 @@ def share(value: T) -> T:
     return value
 
 
-@dataclass(
-    frozen=True, eq=False
-)  # no slots: on Python 3.11 a generic one with slots cannot be called as StateKey[T](…)
+# No slots: on Python 3.11 a generic dataclass with slots cannot be called as StateKey[T](…).
+@dataclass(frozen=True, eq=False)
 class StateKey(Generic[T]):
     """A typed name in CycleState. `clone` makes the copy that a dry run may change; frozen values pass `share`.
 
-    A key is the same only as itself, so a module keeps it in a constant. That also makes it quick to read for every node.
+    A key is the same only as itself, so a module keeps it in a constant; that makes reading it for every node quick.
     """
 
     name: str
