@@ -33,6 +33,7 @@ logger = logging.getLogger("koordpy.cluster")
 @dataclass(frozen=True, slots=True)
 class _Entry:
     regarding: ObjectMeta
+    component: str
     type: EventKind
     reason: str
     action: str
@@ -47,19 +48,18 @@ class _Entry:
 
 
 class Recorder:
-    """`record` from anywhere on the event loop; `run` in a task beside it.
+    """`record` from anywhere on the event loop; `run` in a task beside it. A Pod's Events speak for its schedulerName.
 
     written, dropped: how many Events reached the API server, and how many were given up: the queue was full, too many
     tries failed, or the API server refused (the Pod's namespace is terminating).
     """
 
-    def __init__(self, cluster: Cluster, clock: Clock, component: str, instance: str, in_flight: int = 4) -> None:
+    def __init__(self, cluster: Cluster, clock: Clock, hostname: str, in_flight: int = 4) -> None:
         self.written = 0
         self.dropped = 0
         self._cluster = cluster
         self._clock = clock
-        self._component = component
-        self._instance = instance
+        self._hostname = hostname
         self._in_flight = in_flight
         self._queues: dict[EventKind, deque[_Entry]] = {"Normal": deque(), "Warning": deque()}
         self._seen: OrderedDict[tuple[str, str, int], None] = OrderedDict()
@@ -74,7 +74,9 @@ class Recorder:
         """Queue one Event about a Pod. Never awaits, never raises. The same note is not written twice for one Pod."""
         time = self._clock.now().astimezone(UTC)
         self._last_number = max(self._last_number + 1, int(time.timestamp() * 1_000_000) * 1000)
-        entry = _Entry(pod.metadata, type_, reason, action, _shorten(note), time, self._last_number)
+        entry = _Entry(
+            pod.metadata, pod.spec.scheduler_name, type_, reason, action, _shorten(note), time, self._last_number
+        )
         if entry.mark in self._seen:
             self._seen.move_to_end(entry.mark)
             return
@@ -152,8 +154,8 @@ class Recorder:
             "kind": EVENT.name,
             "metadata": {"namespace": meta.namespace, "name": name},
             "eventTime": entry.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-            "reportingController": self._component,
-            "reportingInstance": self._instance,
+            "reportingController": entry.component,
+            "reportingInstance": f"{entry.component}-{self._hostname}",
             "regarding": {**regarding, "uid": meta.uid, "resourceVersion": meta.resource_version},
             "type": entry.type,
             "reason": entry.reason,

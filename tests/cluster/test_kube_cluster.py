@@ -18,7 +18,8 @@ from koordpy.cluster.kube.transport import Transport
 from koordpy.cluster.protocol import BindRequest, WatchEvent, api_error
 from koordpy.cluster.recorder import Recorder
 from koordpy.errors import ApiError, Conflict, Expired, NotFound
-from koordpy_api.objects import Device, KubeObject, Node, ObjectMeta, Pod
+from koordpy.testing import make_pod
+from koordpy_api.objects import Device, KubeObject, Node, Pod
 from tests.cluster.scripted import Reports
 from tests.controlplane.fixtures import SCHEDULER
 from tests.controlplane.server import ControlPlane
@@ -189,12 +190,12 @@ def test_a_bind_of_a_predecessor_is_a_conflict(control_plane: ControlPlane, name
 
 def test_an_event_is_stored_as_it_was_recorded(control_plane: ControlPlane, namespace: str) -> None:
     made = create_pod(control_plane, namespace)
-    pod = Pod(metadata=ObjectMeta(name="a", namespace=namespace, uid=made["metadata"]["uid"]))
+    pod = make_pod("a", namespace=namespace, uid=made["metadata"]["uid"])
 
     async def ask(cluster: KubeCluster) -> Recorder:
-        recorder = Recorder(cluster, SystemClock(), "koordpy-scheduler", "koordpy-scheduler-host")
+        recorder = Recorder(cluster, SystemClock(), "host")
         recorder.record(pod, "Warning", "FailedScheduling", "Scheduling", "0/1 nodes are available: ü." * 60)
-        lost = Pod(metadata=ObjectMeta(name="b", namespace=f"{namespace}-gone", uid="u"))
+        lost = make_pod("b", namespace=f"{namespace}-gone", uid="u")
         recorder.record(lost, "Normal", "Scheduled", "Binding", "n")
         task = asyncio.create_task(recorder.run())
         assert await recorder.drain(PATIENCE_S)

@@ -12,13 +12,14 @@ from koordpy.clock import LoopClock
 from koordpy.cluster import recorder as lane
 from koordpy.cluster.recorder import Recorder
 from koordpy.errors import ApiError, Conflict, NotFound, TooManyRequests, Unreachable
+from koordpy.testing import make_pod
 from koordpy.virtual_time import run
-from koordpy_api.objects import ObjectMeta, Pod
+from koordpy_api.objects import Pod
 from tests.cluster.scripted import ScriptedCluster
 
 
 def make(name: str = "a") -> Pod:
-    return Pod(metadata=ObjectMeta(name=name, namespace="default", uid=f"uid-{name}", resource_version="7"))
+    return make_pod(name, uid=f"uid-{name}")
 
 
 def record(recorder: Recorder, note: str, type_: lane.EventKind = "Normal", pod: Pod | None = None) -> None:
@@ -37,7 +38,7 @@ def write(
     """Record first, then let the lane run until it is idle. Returns: what arrived."""
 
     async def main() -> Recorder:
-        recorder = Recorder(cluster, LoopClock(), "koordpy-scheduler", "koordpy-scheduler-host", in_flight)
+        recorder = Recorder(cluster, LoopClock(), "host", in_flight)
         fill(recorder)
         task = asyncio.create_task(recorder.run())
         assert await recorder.drain(timeout_s=1000)
@@ -68,7 +69,7 @@ def test_an_event_says_who_did_what_to_which_pod_and_when() -> None:
             "namespace": "default",
             "name": "a",
             "uid": "uid-a",
-            "resourceVersion": "7",
+            "resourceVersion": "",
         },
         "type": "Normal",
         "reason": "Scheduled",
@@ -226,7 +227,7 @@ def test_only_a_few_are_written_at_once_and_none_waits_for_a_slow_one() -> None:
 def test_draining_gives_up_after_its_time() -> None:
     async def main() -> bool:
         cluster = ScriptedCluster(creates=[Unreachable("refused")] * 12)
-        recorder = Recorder(cluster, LoopClock(), "koordpy", "koordpy-host")
+        recorder = Recorder(cluster, LoopClock(), "host")
         task = asyncio.create_task(recorder.run())
         assert await recorder.drain(timeout_s=0.0), "there is nothing to write"
         record(recorder, "n")
@@ -241,7 +242,7 @@ def test_an_event_recorded_while_the_lane_sleeps_wakes_it() -> None:
     cluster = ScriptedCluster()
 
     async def main() -> None:
-        recorder = Recorder(cluster, LoopClock(), "koordpy", "koordpy-host")
+        recorder = Recorder(cluster, LoopClock(), "host")
         task = asyncio.create_task(recorder.run())
         await asyncio.sleep(100)
         record(recorder, "late")

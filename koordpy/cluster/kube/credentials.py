@@ -120,10 +120,19 @@ async def _from_files(paths: str, context: str, environ: Mapping[str, str]) -> C
         if not hasattr(loader, "host"):
             raise ConfigException("the context's cluster has no server")
         await _check_exec_plugin(loader)
-        credentials = Credentials(configuration, lambda: _reload(loader, configuration), _proxy(configuration, environ))
     except _BROKEN as error:
         raise ConfigError(paths, [_problem(error, context)]) from error
-    return credentials
+    return _credentials(configuration, lambda: _reload(loader, configuration), environ, paths)
+
+
+def _credentials(
+    configuration: Configuration, reload: Callable[[], Awaitable[None]], environ: Mapping[str, str], source: str
+) -> Credentials:
+    """Outside of the loaders' wide net of exceptions, in which a mistake of ours would look like the user's."""
+    try:
+        return Credentials(configuration, reload, _proxy(configuration, environ))
+    except OSError as error:
+        raise ConfigError(source, [_problem(error, "")]) from error
 
 
 def _any_exists(paths: str) -> bool:
@@ -156,9 +165,9 @@ def _from_pod(environ: Mapping[str, str], folder: Path) -> Credentials:
 
     try:
         loader.load_and_set(configuration)
-        return Credentials(configuration, reload, _proxy(configuration, environ))
     except _BROKEN as error:
         raise ConfigError(str(folder), [_problem(error, "")]) from error
+    return _credentials(configuration, reload, environ, str(folder))
 
 
 def _problem(error: Exception, context: str) -> Problem:
@@ -175,7 +184,7 @@ def _problem(error: Exception, context: str) -> Problem:
 
 def _tls(configuration: Configuration) -> ssl.SSLContext:
     """As the official client makes it. Source: kubernetes/aio/client/rest.py (RESTClientObject)."""
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
     if configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, configuration.key_file)
     if not configuration.verify_ssl:
