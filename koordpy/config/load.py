@@ -8,6 +8,7 @@ import yaml
 from pydantic import ValidationError
 
 from koordpy.config.models import API_VERSION, KIND, KubeSchedulerConfiguration
+from koordpy.config.validate import check_together
 from koordpy.errors import ConfigError
 from koordpy_api import Problem
 
@@ -36,9 +37,12 @@ def parse(text: str, source: str) -> KubeSchedulerConfiguration:
     if head:  # under another version the other keys mean other things
         raise ConfigError(source, head, lines)
     try:
-        return KubeSchedulerConfiguration.model_validate(document)
+        configuration = KubeSchedulerConfiguration.model_validate(document)
     except ValidationError as error:
         raise ConfigError(source, problems_of(error), lines) from None
+    if problems := check_together(configuration):
+        raise ConfigError(source, problems, lines)
+    return configuration
 
 
 def problems_of(error: ValidationError, prefix: str = "") -> list[Problem]:
@@ -102,6 +106,8 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a text", key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"key {key.value!r} stands here a second time", key.start_mark

@@ -6,7 +6,7 @@ Source: k8s.io/kube-scheduler/config/v1 (types.go).
 
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -57,17 +57,3 @@ class KubeSchedulerConfiguration(_Model):
     leader_election: LeaderElection = LeaderElection()
     pod_initial_backoff_seconds: int = Field(default=1, gt=0)
     pod_max_backoff_seconds: int = Field(default=10, gt=0)
-
-    @model_validator(mode="after")
-    def _consistent(self) -> "KubeSchedulerConfiguration":
-        if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
-            raise ValueError("podMaxBackoffSeconds must be greater than or equal to PodInitialBackoffSeconds")
-        if not self.profiles:
-            raise ValueError("profiles: at least one is required; leave the key out for upstream's default")
-        names = [profile.scheduler_name for profile in self.profiles]
-        if len(names) > 1 and None in names:
-            nameless = names.index(None)
-            raise ValueError(f"profiles[{nameless}].schedulerName is required where there are several profiles")
-        if len(set(names)) < len(names):
-            raise ValueError("profiles: two of them have the same schedulerName")
-        return self
