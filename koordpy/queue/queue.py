@@ -25,6 +25,8 @@ from koordpy_api.objects import Pod
 
 MAX_IN_UNSCHEDULABLE_S: Final = 300.0
 _NANO: Final = 10**9
+# So many entries of pods that are elsewhere by now may lie in the heap of those that wait; more are swept out.
+_STALE_ENTRIES: Final = 1000
 
 
 @dataclass(slots=True)
@@ -168,6 +170,9 @@ class SchedulingQueue:
         sequence = next(self._sequence)
         self._waiting[queued.pod.uid] = sequence, queued
         heapq.heappush(self._ready_heap, (ready_at, sequence, queued.pod.uid))
+        if len(self._ready_heap) > 2 * len(self._waiting) + _STALE_ENTRIES:
+            self._ready_heap = [each for each in self._ready_heap if self._waiting.get(each[2], (None,))[0] == each[1]]
+            heapq.heapify(self._ready_heap)
         self._work.set()
 
     def _move_ready(self) -> float | None:

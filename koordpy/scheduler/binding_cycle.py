@@ -16,10 +16,11 @@ from koordpy.cache.cache import Cache
 from koordpy.cluster.protocol import BindRequest, Cluster
 from koordpy.errors import ApiError, ClusterError, Conflict, NotFound, TooManyRequests, Unreachable
 from koordpy.framework.runner import Framework
-from koordpy.scheduler.outcome import NotPlaced, Placed
+from koordpy.scheduler.failure import FailureExit
+from koordpy.scheduler.outcome import NotPlaced, Placed, Taken
 from koordpy.telemetry.metrics import Metrics
 from koordpy_api import Binding, Code, PreBindPlan, Status
-from koordpy_api.objects import ObjectMeta, Pod
+from koordpy_api.objects import Pod
 
 logger = logging.getLogger("koordpy.scheduler")
 
@@ -28,38 +29,47 @@ FIRST_RETRY_S: Final = 0.2
 LAST_RETRY_S: Final = 10.0
 
 
+class _BoundMeta(msgspec.Struct):
+    uid: str = ""
+    annotations: dict[str, str] | None = None
+
+
 class _BoundSpec(msgspec.Struct, rename="camel"):
-    node_name: str = ""
+    node_name: str | None = None
 
 
 class _BoundPod(msgspec.Struct):
-    """Of a Pod, only what says who bound it."""
+    """Of a Pod, only what says who bound it; null means absent."""
 
-    metadata: ObjectMeta
+    metadata: _BoundMeta
     spec: _BoundSpec
 
 
 class BindingCycle:
     """Holds what every bind needs, and nothing of any bind."""
 
-    def __init__(self, cluster: Cluster, cache: Cache, metrics: Metrics, rng: Random) -> None:
+    def __init__(self, cluster: Cluster, cache: Cache, failure: FailureExit, metrics: Metrics, rng: Random) -> None:
         self._cluster = cluster
+        self._failure = failure
         self._cache = cache
         self._metrics = metrics
         self._rng = rng
         self._wire = asyncio.Semaphore(MAX_BINDS_ON_THE_WIRE)
 
-    async def bind(self, framework: Framework, placed: Placed) -> NotPlaced | None:
+    async def bind(self, framework: Framework, placed: Placed) -> NotPlaced | Taken | None:
         """Bind a Pod to the node that is held for it; None if it is bound."""
         pod, state, node_name = placed.pod, placed.state, placed.node_name
         plan = await framework.run_pre_bind(state, pod, node_name)
         if isinstance(plan, Status):
             return NotPlaced.on_node(placed, plan)
+        await self._failure.told(pod.uid)
         answer = await framework.run_bind(state, pod, node_name)
         status = await self._write(pod, answer, plan) if isinstance(answer, Binding) else answer
+        if isinstance(status, Conflict):
+            return Taken(placed, str(status))
         return None if status.code is Code.SUCCESS else NotPlaced.on_node(placed, status)
 
-    async def _write(self, pod: Pod, binding: Binding, plan: PreBindPlan) -> Status:
+    async def _write(self, pod: Pod, binding: Binding, plan: PreBindPlan) -> Status | Conflict:
         meta = pod.metadata
         request = BindRequest(meta.namespace, meta.name, meta.uid, binding.node_name, plan.pod.annotations)
         wait_s, may_be_written = FIRST_RETRY_S, False
@@ -78,8 +88,11 @@ class BindingCycle:
             await asyncio.sleep(max(asked_for or 0.0, wait_s * self._rng.uniform(0.5, 1.0)))
             wait_s = min(wait_s * 2, LAST_RETRY_S)
 
-    async def _send(self, request: BindRequest) -> Status:
-        """Raises: Unreachable or TooManyRequests if the same request should be sent again."""
+    async def _send(self, request: BindRequest) -> Status | Conflict:
+        """What became of it; a Conflict is the answer if somebody else bound the Pod.
+
+        Raises: Unreachable or TooManyRequests if the same request should be sent again.
+        """
         try:
             await self._cluster.bind(request)
         except TooManyRequests:
@@ -92,7 +105,7 @@ class BindingCycle:
             return Status.error(f"binding rejected: {error}")
         return Status(Code.SUCCESS)
 
-    async def _settle(self, request: BindRequest, conflict: Conflict) -> Status:
+    async def _settle(self, request: BindRequest, conflict: Conflict) -> Status | Conflict:
         """409: an earlier try of ours may have come through without its answer; the Pod itself knows."""
         try:
             raw = await self._cluster.get(Pod.KIND, request.namespace, request.name)
@@ -103,6 +116,8 @@ class BindingCycle:
         now = msgspec.json.decode(raw, type=_BoundPod)
         if now.metadata.uid == request.uid and now.spec.node_name == request.node_name:
             wanted = request.annotations.items()
-            if all(now.metadata.annotations.get(key) == text for key, text in wanted):
+            if all((now.metadata.annotations or {}).get(key) == text for key, text in wanted):
                 return Status(Code.SUCCESS)
+        if now.metadata.uid == request.uid and now.spec.node_name:
+            return conflict
         return Status.error(f"binding rejected: {conflict}")

@@ -84,7 +84,13 @@ class NodeEvents:
         self.queue.wake_all()
 
     def updated(self, old: Node, new: Node) -> None:
-        if (old.spec, old.status, old.metadata.labels) != (new.spec, new.status, new.metadata.labels):
+        before, now = old.metadata, new.metadata
+        if (old.spec, old.status, before.labels, before.annotations) != (
+            new.spec,
+            new.status,
+            now.labels,
+            now.annotations,
+        ):
             self.added(new)  # a kubelet's heartbeat changes none of these
 
     def deleted(self, obj: Node) -> None:

@@ -5,7 +5,7 @@ Source: pkg/scheduler (schedule_one.go, handleSchedulingFailure).
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from koordpy.cache.cache import Cache
@@ -15,26 +15,28 @@ from koordpy.cluster.recorder import Recorder
 from koordpy.errors import ClusterError, NotFound
 from koordpy.framework.runner import Framework
 from koordpy.queue.queue import SchedulingQueue
-from koordpy.scheduler.outcome import NotPlaced
+from koordpy.scheduler.outcome import NotPlaced, Taken
 from koordpy_api.objects import Pod, PodCondition
 
 logger = logging.getLogger("koordpy.scheduler")
 
 POD_SCHEDULED: Final = "PodScheduled"
+MAX_CONDITIONS_ON_THE_WIRE: Final = 16
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
 
 
 @dataclass(frozen=True, slots=True)
 class FailureExit:
-    """What every failure needs."""
+    """What every failure needs. conditions: Pod UID → its condition that is being written."""
 
     cache: Cache
     queue: SchedulingQueue
     cluster: Cluster
     recorder: Recorder
     clock: Clock
-    patches: "set[asyncio.Task[None]]"
+    conditions: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    wire: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_CONDITIONS_ON_THE_WIRE))
 
     def leave(self, framework: Framework, failed: NotPlaced) -> None:
         """Undo what `held` says was held, then queue the Pod again and tell the user why. Never awaits."""
@@ -44,7 +46,9 @@ class FailureExit:
             self.cache.forget(pod.uid)
             self.queue.wake_all()  # what was let go of may be what another one waits for
         refused = failed.status.is_rejected
-        queued_again = self.queue.add_back(failed.queued, refused=refused, wait_for_change=failed.wait_for_change)
+        # "No nodes available" is a refusal by nobody; as upstream, it backs off like an error.
+        by_plugins = failed.diagnosis is not None
+        queued_again = self.queue.add_back(failed.queued, refused=by_plugins, wait_for_change=failed.wait_for_change)
         message = failed.status.message
         reason = UNSCHEDULABLE if refused else SCHEDULER_ERROR
         logger.info("pod %s not placed (%s): %s", pod.key, reason, message)
@@ -53,21 +57,40 @@ class FailureExit:
         self.recorder.record(pod, "Warning", "FailedScheduling", "Scheduling", message)
         self._set_condition(failed.queued.pod, reason, message)
 
+    def give_way(self, framework: Framework, taken: Taken) -> None:
+        """Somebody else bound the Pod: let go of what was held for it, and say nothing on it. Never awaits."""
+        pod, node_name = taken.placed.pod, taken.placed.node_name
+        framework.run_unreserve(taken.placed.state, pod, node_name)
+        self.cache.forget(pod.uid)
+        self.queue.done(pod.uid)
+        self.queue.wake_all()
+        logger.info("pod %s was bound by somebody else: %s", pod.key, taken.why)
+
     def _set_condition(self, pod: Pod, reason: str, message: str) -> None:
-        wanted = PodCondition(POD_SCHEDULED, "False", reason, message)
+        wanted = PodCondition(POD_SCHEDULED, "False", reason, message, pod.metadata.generation)
         if wanted in pod.status.conditions:
             return
-        task = asyncio.get_running_loop().create_task(self._patch_condition(pod, wanted))
-        self.patches.add(task)  # a task that nobody holds may be collected before it ran
-        task.add_done_callback(self.patches.discard)
+        uid, earlier = pod.uid, self.conditions.get(pod.uid)
+        task = asyncio.get_running_loop().create_task(self._patch_condition(pod, wanted, earlier))
+        self.conditions[uid] = task
+        task.add_done_callback(
+            lambda done: self.conditions.pop(uid, None) if self.conditions.get(uid) is done else None
+        )
 
-    async def _patch_condition(self, pod: Pod, wanted: PodCondition) -> None:
+    async def told(self, uid: str) -> None:
+        """Returns once no condition of this Pod is being written; a late one would be written over its bind."""
+        while task := self.conditions.get(uid):
+            await asyncio.wait([task])
+
+    async def _patch_condition(self, pod: Pod, wanted: PodCondition, earlier: asyncio.Task[None] | None) -> None:
+        if earlier is not None:
+            await asyncio.wait([earlier])
         condition: dict[str, object] = {
             "type": wanted.type,
             "status": wanted.status,
             "reason": wanted.reason,
             "message": wanted.message,
-            "observedGeneration": pod.metadata.generation,
+            "observedGeneration": wanted.observed_generation,
         }
         status: dict[str, object] = {"conditions": [condition]}
         before = next((each for each in pod.status.conditions if each.type == wanted.type), None)
@@ -77,7 +100,10 @@ class FailureExit:
         body = {"metadata": {"uid": pod.uid}, "status": status}
         try:
             meta = pod.metadata
-            await self.cluster.patch(Pod.KIND, meta.namespace, meta.name, body, subresource="status", strategic=True)
+            async with self.wire:
+                await self.cluster.patch(
+                    Pod.KIND, meta.namespace, meta.name, body, subresource="status", strategic=True
+                )
         except NotFound:
             pass
         except ClusterError as error:

@@ -1,4 +1,4 @@
-"""How an attempt ends: Placed or NotPlaced."""
+"""How an attempt ends: Placed, NotPlaced, or Taken by somebody else."""
 
 from dataclasses import dataclass
 
@@ -16,6 +16,14 @@ class Placed:
     pod: Pod
     state: CycleState
     node_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Somebody else bound the Pod first. Nobody is to be told; what was held for it is let go of."""
+
+    placed: Placed
+    why: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from koordpy.queue.queue import QueuedPodInfo, SchedulingQueue
 from koordpy.scheduler.binding_cycle import BindingCycle
 from koordpy.scheduler.event_handlers import NodeEvents, PodEvents, WakeUp
 from koordpy.scheduler.failure import FailureExit
-from koordpy.scheduler.outcome import NotPlaced, Placed
+from koordpy.scheduler.outcome import NotPlaced, Placed, Taken
 from koordpy.scheduler.scheduling_cycle import SchedulingCycle
 from koordpy.telemetry.metrics import Metrics
 from koordpy.telemetry.problems import ProblemLog
@@ -57,21 +57,19 @@ class Scheduler:
         self.frameworks: Mapping[str, Framework] = {framework.profile: framework for framework in frameworks}
         profiles = list(self.frameworks.values())
         prefixes = tuple(dict.fromkeys(prefix for profile in profiles for prefix in profile.annotation_prefixes))
-        name = profiles[0].profile
         self.around = around
         self.cache = Cache(profiles, prefixes)
         self.queue = SchedulingQueue(profiles[0].queue_sort, around.clock, backoff)
-        self.recorder = Recorder(around.cluster, around.clock, name, f"{name}-{around.hostname}")
+        self.recorder = Recorder(around.cluster, around.clock, around.hostname)
         self.is_ready = False
         self._stop = asyncio.Event()
         # Apart, because jitter is drawn whenever something goes wrong, and decisions must not hang on that.
         self._decisions = Random(around.rng.getrandbits(64))
         self._jitter = Random(around.rng.getrandbits(64))
         self._scheduling = SchedulingCycle(self.cache, self._decisions)
-        self._binding = BindingCycle(around.cluster, self.cache, around.metrics, self._jitter)
-        self._patches: set[asyncio.Task[None]] = set()
         self._binds: set[asyncio.Task[None]] = set()
-        self._failure = FailureExit(self.cache, self.queue, around.cluster, self.recorder, around.clock, self._patches)
+        self._failure = FailureExit(self.cache, self.queue, around.cluster, self.recorder, around.clock)
+        self._binding = BindingCycle(around.cluster, self.cache, self._failure, around.metrics, self._jitter)
         self._informers = [self._informer(kind, handlers) for kind, handlers in self._handlers().items()]
 
     # -- life --------------------------------------------------------------------------------------------------------
@@ -106,12 +104,8 @@ class Scheduler:
 
     async def _drain(self) -> None:
         """Binds first: what they hold is settled only when their answers are in."""
-        for tasks, patience_s in ((self._binds, DRAIN_S), (self._patches, EVENTS_DRAIN_S)):
-            if tasks:
-                _, late = await asyncio.wait(tasks, timeout=patience_s)
-                for task in late:
-                    logger.warning("%s did not end within %s s", task.get_name(), patience_s)
-                    task.cancel()
+        await _end(self._binds, DRAIN_S)
+        await _end(self._failure.conditions.values(), EVENTS_DRAIN_S)
         await self.recorder.drain(EVENTS_DRAIN_S)
 
     # -- one Pod -----------------------------------------------------------------------------------------------------
@@ -132,10 +126,16 @@ class Scheduler:
                 self._fail(framework, failed, started)
 
     async def _bind(self, framework: Framework, placed: Placed, started: float) -> None:
-        failed = await self._binding.bind(framework, placed)
-        if failed is not None:
-            self._fail(framework, failed, started)
-            return
+        match await self._binding.bind(framework, placed):
+            case NotPlaced() as failed:
+                self._fail(framework, failed, started)
+            case Taken() as taken:
+                self._failure.give_way(framework, taken)
+                self._count("error", framework, started)
+            case None:
+                self._bound(framework, placed, started)
+
+    def _bound(self, framework: Framework, placed: Placed, started: float) -> None:
         pod, node_name = placed.pod, placed.node_name
         self.queue.done(pod.uid)
         self._count("scheduled", framework, started)
@@ -190,3 +190,13 @@ class Scheduler:
             for what, size in self.cache.sizes().items():
                 metrics.cache_size.labels(what).set(size)
             await asyncio.sleep(OBSERVE_EVERY_S)
+
+
+async def _end(tasks: Iterable[asyncio.Task[None]], patience_s: float) -> None:
+    """Wait for them, and give up on those that do not end in time."""
+    if not (waiting := set(tasks)):
+        return
+    _, late = await asyncio.wait(waiting, timeout=patience_s)
+    for task in late:
+        logger.warning("%s did not end within %s s", task.get_name(), patience_s)
+        task.cancel()

@@ -46,7 +46,8 @@ class Patch:
 class SmallCluster:
     """koordpy.cluster.protocol.Cluster, with a diary.
 
-    bind_answers: Pod → what its next binds are answered with. bind_takes_s: how long a bind is on the wire.
+    bind_answers: Pod → what its next binds are answered with. bind_takes_s, patch_takes_s: how long one is on the wire.
+    echo_takes_s: how late watches are.
     patch_errors: of the next patches.
     """
 
@@ -54,6 +55,7 @@ class SmallCluster:
         self.bind_answers: defaultdict[str, deque[BindAnswer]] = defaultdict(deque)
         self.bind_takes_s = 0.0
         self.echo_takes_s = 0.0
+        self.patch_takes_s = 0.0
         self.patch_errors: deque[Exception] = deque()
         self.binds: list[tuple[float, BindRequest]] = []
         self.on_the_wire = 0
@@ -167,6 +169,7 @@ class SmallCluster:
         strategic: bool = False,
     ) -> None:
         self.patches.append(Patch(_now(), name, json.loads(json.dumps(body)), subresource, strategic))
+        await asyncio.sleep(self.patch_takes_s)
         if self.patch_errors:
             raise self.patch_errors.popleft()
         document = copy.deepcopy(self._find(kind.plural, name))

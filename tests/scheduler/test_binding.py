@@ -140,7 +140,6 @@ def test_the_pauses_between_tries_grow_up_to_ten_seconds() -> None:
     perform(scene, node_manifest("n1"))
 
 
-@pytest.mark.xfail(strict=True, reason="until the watch has told it, our refusal is written over the other's bind")
 def test_a_pod_that_somebody_else_bound_is_not_told_that_it_could_not_be_scheduled() -> None:
     async def scene(stage: Stage) -> None:
         cluster = stage.cluster

@@ -110,6 +110,19 @@ def test_a_condition_that_could_not_be_written_is_written_by_the_next_attempt(er
     perform(scene, node_manifest("n1"))
 
 
+def test_a_refusal_that_is_written_late_is_not_written_over_a_bind() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.cluster.patch_takes_s = 5
+        stage.cluster.add(pod_manifest("web", requests=BIG))
+        await asyncio.sleep(1)
+        stage.cluster.add(node_manifest("large", cpu=128))
+        await asyncio.sleep(20)
+        assert stage.cluster.node_of("web") == "large"
+        assert stage.cluster.condition("web")["status"] == "True"
+
+    perform(scene, node_manifest("n1"))
+
+
 def test_p18_an_empty_cluster_has_words_of_its_own_and_the_first_node_helps() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add(pod_manifest("web"))

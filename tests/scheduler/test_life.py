@@ -136,6 +136,25 @@ def test_a_pod_whose_request_no_plugin_reads_is_not_the_end_of_the_scheduler() -
     perform(scene, node_manifest("n1"), frameworks=build_all([plain], Registry(), lambda *said: None))
 
 
+@pytest.mark.parametrize("place", ["annotations", "labels"])
+def test_a_plugin_sees_what_was_written_on_a_node_and_waiting_pods_are_tried_again(place: str) -> None:
+    def wanted(node_info: Any) -> Status | None:
+        meta = node_info.node.metadata
+        return None if getattr(meta, place).get("rack") == "r1" else Status.unschedulable("wrong rack")
+
+    racks = ResolvedProfile("koordpy-scheduler", ("PrioritySort", "Racks", "DefaultBinder"), {}, {})
+
+    async def scene(stage: Stage) -> None:
+        stage.cluster.add(pod_manifest("web"))
+        await asyncio.sleep(5)
+        stage.cluster.change("Node", "n1", lambda node: node["metadata"].update({place: {"rack": "r1"}}))
+        await asyncio.sleep(2)
+        assert stage.cluster.node_of("web") == "n1"
+
+    given = {"Racks": plugin(filter=wanted)}
+    perform(scene, node_manifest("n1"), frameworks=build_all([racks], Registry(given=given), lambda *said: None))
+
+
 # -- several profiles ------------------------------------------------------------------------------------------------
 
 
@@ -173,7 +192,6 @@ def test_a_card_that_one_profile_gave_away_is_taken_for_the_other_at_once() -> N
     perform(scene, *CARD, frameworks=two_profiles())
 
 
-@pytest.mark.xfail(strict=True, reason="the recorder speaks for the first profile; upstream's speaks for the Pod's")
 def test_an_event_names_the_profile_of_its_pod() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add(pod_manifest("web", scheduler_name="second"))

@@ -58,11 +58,11 @@ Allocations = Mapping[str, Sequence[AllocatedDevice]]
 
 
 class _WireDevice(msgspec.Struct, omit_defaults=True):
-    """The annotation's entry, its keys in the order in which Koordinator writes them."""
+    """The annotation's entry; null means absent, as Go reads it."""
 
     minor: int
-    resources: dict[str, RawQuantity] | None
-    id: str = ""
+    resources: dict[str, RawQuantity | None] | None
+    id: str | None = None
 
 
 _DECODER: Final = msgspec.json.Decoder(dict[str, list[_WireDevice] | None] | None)
@@ -106,14 +106,15 @@ def _read_device(path: str, wire: _WireDevice) -> AllocatedDevice:
     if wire.minor < 0:
         _refuse(f".{path}.minor", str(wire.minor), "a minor is not negative")
     amounts = {}
-    for name, raw in current_names(wire.resources or {}).items():
+    written = {name: raw for name, raw in (wire.resources or {}).items() if raw is not None}
+    for name, raw in current_names(written).items():
         try:
             amounts[name] = value_of(raw)
         except QuantityError as error:
             _refuse(f".{path}.resources[{name}]", str(raw), str(error))
         if amounts[name] < 0:
             _refuse(f".{path}.resources[{name}]", str(raw), "an amount is not negative")
-    return AllocatedDevice(wire.minor, amounts, wire.id)
+    return AllocatedDevice(wire.minor, amounts, wire.id or "")
 
 
 def _refuse(path: str, value: str, right: str) -> NoReturn:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy_api import AnnotationError
@@ -187,6 +187,7 @@ devices = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=8), st.lists(devices, max_size=4), max_size=3))
 def test_what_is_written_reads_back_the_same(allocations: dict[str, list[AllocatedDevice]]) -> None:
     again = decode_device_allocated(encode_device_allocated(allocations))
@@ -194,6 +195,7 @@ def test_what_is_written_reads_back_the_same(allocations: dict[str, list[Allocat
     assert encode_device_allocated(again) == encode_device_allocated(allocations)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
     try:

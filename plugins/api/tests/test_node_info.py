@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.testing import make_node, make_pod
@@ -38,6 +38,7 @@ def without_zeros(node: NodeInfo) -> list[dict[str, int]]:
     return [{name: amount for name, amount in sums.items() if amount} for sums in books(node)]
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(pods, st.integers(0, 6))))
 def test_the_sums_are_those_of_the_pods_after_any_order_of_events(events: list[PodInfo | int]) -> None:
     node = NodeInfo("n1")
@@ -47,6 +48,7 @@ def test_the_sums_are_those_of_the_pods_after_any_order_of_events(events: list[P
         assert without_zeros(node) == counted
 
 
+@settings(deadline=None)
 @given(st.lists(pods), pods)
 def test_taking_a_pod_away_restores_what_was_before_it_came(before: list[PodInfo], pod: PodInfo) -> None:
     node = NodeInfo("n1")
@@ -58,6 +60,7 @@ def test_taking_a_pod_away_restores_what_was_before_it_came(before: list[PodInfo
     assert without_zeros(after) == without_zeros(node)
 
 
+@settings(deadline=None)
 @given(st.lists(pods))
 def test_a_node_whose_pods_all_went_is_empty(present: list[PodInfo]) -> None:
     node = NodeInfo("n1")

@@ -5,7 +5,7 @@ from math import ceil, floor
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy_api import QuantityError
@@ -202,6 +202,7 @@ texts = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(texts)
 def test_any_text_of_the_grammar_means_what_the_same_fraction_means(parts: tuple[str, int, str | None, str]) -> None:
     sign, whole, part, suffix = parts
@@ -215,12 +216,14 @@ def test_any_text_of_the_grammar_means_what_the_same_fraction_means(parts: tuple
     assert read.milli_value() == away(Fraction(nanos, NANO // 1000))
 
 
+@settings(deadline=None)
 @given(st.integers(-(10**20), 10**20), st.integers(-30, 30))
 def test_any_exponent_means_what_the_same_power_means(digits: int, exponent: int) -> None:
     exact = min(ceil(abs(digits) * Fraction(10) ** exponent * NANO), MAX_VALUE * NANO)
     assert parse_quantity(f"{digits}e{exponent}").nanos == (exact if digits >= 0 else -exact)
 
 
+@settings(deadline=None)
 @given(st.integers(-MAX_VALUE * NANO, MAX_VALUE * NANO), st.sampled_from(["DecimalSI", "BinarySI", "DecimalExponent"]))
 def test_a_written_quantity_reads_as_the_same_amount_and_is_written_the_same_again(nanos: int, form: Any) -> None:
     text = str(Quantity(nanos, form))
@@ -229,12 +232,14 @@ def test_a_written_quantity_reads_as_the_same_amount_and_is_written_the_same_aga
     assert str(again) == text
 
 
+@settings(deadline=None)
 @given(st.integers(0, MAX_VALUE))
 def test_the_canonical_texts_of_whole_amounts_read_back(value: int) -> None:
     assert value_of(format_decimal(value)) == value
     assert value_of(format_binary(value)) == value
 
 
+@settings(deadline=None)
 @given(st.text(max_size=12))
 def test_any_other_text_is_read_or_refused_and_nothing_else(text: str) -> None:
     try:

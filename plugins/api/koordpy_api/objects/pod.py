@@ -52,6 +52,7 @@ class PodCondition(KubeStruct, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
+    observed_generation: int = 0
 
 
 class PodStatus(KubeStruct, frozen=True):
