@@ -9,6 +9,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -164,7 +165,9 @@ class Framework:
                 continue
             doing = f'running Score plugins: plugin "{plugin}" failed with'
             try:
-                scores = np.fromiter((hook(state, pod, node) for node in nodes), dtype=np.int64, count=len(nodes))
+                scores = np.fromiter(
+                    (index(hook(state, pod, node)) for node in nodes), dtype=np.int64, count=len(nodes)
+                )
                 if plugin in normalizers:
                     doing = f'running Normalize on Score plugins: plugin "{plugin}" failed with'
                     normalizers[plugin](state, pod, scores)

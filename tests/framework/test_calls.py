@@ -376,7 +376,9 @@ def test_the_total_is_the_sum_of_scores_times_weights_and_no_weight_is_one() -> 
     assert list(np.asarray(framework.run_score(CycleState(), POD, THREE))) == [12, 22, 32]
 
 
-@pytest.mark.parametrize("answer", [row("nothing", None), row("a text", "high"), row("more than 64 bits", 2**70)])
+@pytest.mark.parametrize(
+    "answer", [row("nothing", None), row("a text", "5"), row("a fraction", 1.5), row("more than 64 bits", 2**70)]
+)
 def test_a_score_that_is_no_number_is_an_error(answer: object) -> None:
     status = profile(A=plugin(score=lambda: answer)).run_score(CycleState(), POD, THREE)
     assert isinstance(status, Status)

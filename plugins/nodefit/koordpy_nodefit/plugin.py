@@ -73,5 +73,8 @@ class NodeResourcesFit:
         return least_allocated(node_info, asked.requests, asked.non_zero, self._args.scoring_strategy.resources)
 
     def _is_ignored(self, resource: str) -> bool:
+        """Only extended resources can be; Kubernetes' own are always compared."""
         group, slash, _ = resource.partition("/")
-        return bool(slash) and (resource in self._args.ignored_resources or group in self._args.ignored_resource_groups)
+        if not slash or group == "kubernetes.io" or group.endswith(".kubernetes.io"):
+            return False
+        return resource in self._args.ignored_resources or group in self._args.ignored_resource_groups

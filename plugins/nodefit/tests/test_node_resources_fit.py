@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.errors import ConfigError
@@ -277,6 +277,7 @@ def test_least_allocated_scores_as_upstream(
     assert scored(CycleHarness([*nodes, *present], fit(args)), pod) == scores
 
 
+@settings(deadline=None)
 @given(
     cpu=st.integers(0, 64_000),
     memory=st.integers(0, 2**40),
