@@ -1,0 +1,75 @@
+"""A scheduler as a process: put together, served to probes, ended by signals.
+
+Apart from the command itself, because importing all this takes seconds that `koordpy version` need not wait.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from random import Random
+
+from koordpy.clock import SystemClock
+from koordpy.cluster.kube import credentials
+from koordpy.cluster.kube.cluster import KubeCluster
+from koordpy.cluster.kube.transport import Transport
+from koordpy.config.expand import resolve
+from koordpy.config.models import KubeSchedulerConfiguration
+from koordpy.errors import ConfigError
+from koordpy.framework.build import build_all
+from koordpy.framework.registry import Registry
+from koordpy.queue.backoff import Backoff
+from koordpy.scheduler.scheduler import Scheduler, Surroundings
+from koordpy.telemetry.metrics import CONTENT_TYPE, Metrics
+from koordpy.telemetry.problems import ProblemLog
+from koordpy.telemetry.server import TEXT, Answer, TelemetryServer
+from koordpy_api import Problem
+
+logger = logging.getLogger("koordpy.cli")
+
+
+async def serve(
+    configuration: KubeSchedulerConfiguration, kubeconfig: str, address: tuple[str, int], rng: Random
+) -> None:
+    """Schedule until SIGTERM or SIGINT. Raises: KoordpyError if it cannot start."""
+    metrics = Metrics()
+    problems = ProblemLog(metrics)
+    frameworks = build_all(resolve(configuration), Registry(), problems.report)
+    named = kubeconfig or configuration.client_connection.kubeconfig
+    cluster = KubeCluster(Transport(await credentials.load(named, environ=os.environ)))
+    try:
+        around = Surroundings(cluster, SystemClock(), rng, metrics, problems, socket.gethostname())
+        backoff = Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds)
+        running = Scheduler(frameworks, backoff, around)
+        server = _serve(address, running, metrics)
+        loop = asyncio.get_running_loop()
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signum, running.stop)
+        logger.info("profiles %s; telemetry on port %d", ", ".join(running.frameworks), server.port)
+        try:
+            await running.run()
+        finally:
+            server.close()
+    finally:
+        await cluster.close()
+
+
+def _serve(address: tuple[str, int], running: Scheduler, metrics: Metrics) -> TelemetryServer:
+    def healthz() -> Answer:
+        return 200, TEXT, b"ok\n"
+
+    def readyz() -> Answer:
+        return (
+            (200, TEXT, b"ok\n") if running.is_ready else (503, TEXT, b"not ready: lists not read yet, or stopping\n")
+        )
+
+    def exposition() -> Answer:
+        return 200, CONTENT_TYPE, metrics.exposition()
+
+    host, port = address
+    try:
+        return TelemetryServer(host, port, {"/healthz": healthz, "/readyz": readyz, "/metrics": exposition})
+    except OSError as error:
+        problem = Problem("--bind-address, --port", f"{host}, {port}", f"nobody can listen there: {error.strerror}")
+        raise ConfigError("command line", [problem]) from None

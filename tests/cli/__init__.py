@@ -1,0 +1,1 @@
+"""What a person sees who types a command: the text and the exit status."""
