@@ -56,6 +56,8 @@ class ObjectDecoder(Generic[K]):
             return self._fast.decode(raw)
         except msgspec.DecodeError as error:
             return self._repair(raw, error)
+        except RecursionError:
+            raise UndecodableObject(self.kind.name, "", Problem("", "", "nested too deeply to be read")) from None
 
     def _repair(self, raw: bytes | msgspec.Raw, error: msgspec.DecodeError) -> K:
         try:

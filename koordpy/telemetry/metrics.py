@@ -30,7 +30,7 @@ class Metrics:
         )
         self.pending_pods = Gauge(
             "scheduler_pending_pods",
-            "Pods in the queue: active, backoff, unschedulable.",
+            "Pods in the queue: active, backoff, unschedulable, gated.",
             ("queue",),
             registry=self.registry,
         )

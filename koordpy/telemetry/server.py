@@ -1,5 +1,6 @@
 """/healthz, /readyz and /metrics on a thread of their own, so that a long cycle never fails a probe."""
 
+import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +20,9 @@ class TelemetryServer:
 
     def __init__(self, address: str, port: int, routes: dict[str, Route]) -> None:
         handler = type("_BoundHandler", (_Handler,), {"routes": routes})
-        self._server = ThreadingHTTPServer((address, port), handler)
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        server = type("_BoundServer", (ThreadingHTTPServer,), {"address_family": family})
+        self._server: ThreadingHTTPServer = server((address, port), handler)
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="telemetry", daemon=True)
         self._thread.start()

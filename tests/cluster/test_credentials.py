@@ -170,6 +170,12 @@ def test_where_nothing_is_found_it_says_what_to_do(tmp_path: Path) -> None:
     assert "--kubeconfig or $KUBECONFIG" in said
 
 
+@pytest.mark.parametrize("server", ["", "10.0.0.1:6443", "api.example.test"])
+def test_a_server_without_its_scheme_is_refused_before_anything_starts(tmp_path: Path, server: str) -> None:
+    path = kubeconfig(tmp_path, cluster={"server": server})
+    assert "clusters[].cluster.server" in problem(path)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert "no such file" in problem(str(tmp_path / "missing"))
 
@@ -178,8 +184,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     ("text", "said"),
     [
         pytest.param("a: [", "flow node", id="it is no YAML"),
-        pytest.param("", "expected a kubeconfig", id="it is empty"),
-        pytest.param("- a", "expected a kubeconfig", id="it is a list"),
+        pytest.param("", "not a kubeconfig", id="it is empty"),
+        pytest.param("- a", "not a kubeconfig", id="it is a list"),
         pytest.param("kind: Config", "current-context", id="it has no context"),
         pytest.param("\x00", "special characters", id="it is binary"),
     ],

@@ -162,21 +162,21 @@ def test_40_half_card_pods_fill_20_cards_though_the_scheduler_is_killed_three_ti
     for index in range(5):
         control_plane.create(node_manifest(f"{namespace}-{index}"))
         control_plane.create(device_manifest(f"{namespace}-{index}", 4))
-    arrivals = threading.Thread(target=_arrive, args=(control_plane, namespace, 40))
 
     def bound() -> int:
         return sum(1 for each in pods(control_plane, namespace) if each["spec"].get("nodeName"))
 
-    arrivals.start()
-    for life in range(3):
+    for life, arrivals in enumerate((range(14), range(14, 27), range(27, 40))):
+        for number in arrivals:
+            create_pod(control_plane, namespace, f"half-{number}", HALF)
         running = SchedulerProcess(control_plane, tmp_path / f"life-{life}.log")
-        running.wait_ready()  # a heap of pods has come meanwhile, and is being bound now
-        delay_s = rng.uniform(0, 0.1)
+        running.wait_ready()  # it is binding the heap that came meanwhile
+        delay_s = rng.uniform(0, 0.15)
         threading.Event().wait(delay_s)
         running.kill()
-        print(f"\n  seed {seed}: killed with -9 {delay_s * 1000:.0f} ms after ready, {bound()} pods were bound", end="")
+        moment = f"{delay_s * 1000:.0f} ms after ready"
+        print(f"\n  seed {seed}: killed with -9 {moment}; {bound()} of {arrivals.stop} pods were bound", end="")
     with running_scheduler(control_plane, tmp_path / "last-life.log"):
-        arrivals.join()
         wait_until("all pods bound", lambda: bound() == 40)
 
     books = recount(pods(control_plane, namespace))
@@ -185,13 +185,6 @@ def test_40_half_card_pods_fill_20_cards_though_the_scheduler_is_killed_three_ti
     assert {
         (book["pods"], book[GPU_CORE], book[GPU_MEMORY_RATIO], book[GPU_MEMORY] // GI) for book in books.values()
     } == {(2, 100, 100, 16)}
-
-
-def _arrive(control_plane: ControlPlane, namespace: str, count: int) -> None:
-    """A stream of pods rather than one heap, so that each life of the scheduler finds some."""
-    for number in range(count):
-        create_pod(control_plane, namespace, f"half-{number}", HALF)
-        threading.Event().wait(0.1)
 
 
 def test_a_pod_that_ends_or_is_deleted_frees_its_card(

@@ -7,6 +7,7 @@ else of it is used.
 import asyncio
 import binascii
 import logging
+import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -129,6 +130,9 @@ def _credentials(
     configuration: Configuration, reload: Callable[[], Awaitable[None]], environ: Mapping[str, str], source: str
 ) -> Credentials:
     """Outside of the loaders' wide net of exceptions, in which a mistake of ours would look like the user's."""
+    if not re.fullmatch(r"https?://[^/].*", configuration.host):
+        right = "an address with its scheme, such as https://10.0.0.1:6443"
+        raise ConfigError(source, [Problem("clusters[].cluster.server", configuration.host, right)])
     try:
         return Credentials(configuration, reload, _proxy(configuration, environ))
     except OSError as error:
@@ -179,7 +183,7 @@ def _problem(error: Exception, context: str) -> Problem:
     if isinstance(error, ConfigException | kube_config.yaml.YAMLError | OSError):
         return Problem("kubeconfig", "", str(error))
     place = f"context {context}" if context else "kubeconfig"
-    return Problem(place, "", f"expected a kubeconfig: {type(error).__name__} {error}")
+    return Problem(place, "", "not a kubeconfig: it needs clusters, users and contexts, and a current-context")
 
 
 def _tls(configuration: Configuration) -> ssl.SSLContext:

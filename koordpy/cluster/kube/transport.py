@@ -84,6 +84,10 @@ class Transport:
             async with aclosing(_lines(response.content, path)) as lines:
                 yield lines
         finally:
+            # A stream that is left half-way cannot be used again. Closed in TLS' polite way, its socket would wait for
+            # the server's farewell, which nobody waits for once the session is closed.
+            if response.connection is not None and response.connection.transport is not None:
+                response.connection.transport.abort()
             response.close()
 
     async def close(self) -> None:
@@ -91,6 +95,7 @@ class Transport:
         session, self._session = self._session, None
         if session is not None:
             await session.close()
+            await asyncio.sleep(0)  # what was aborted is closed in the loop's next turn
 
     async def _send(self, method: str, path: str, extra: Mapping[str, str], **rest: Any) -> aiohttp.ClientResponse:
         """An open response below 300. Raises: ApiError, and aiohttp's own."""

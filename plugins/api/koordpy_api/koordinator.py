@@ -94,7 +94,7 @@ def decode_device_allocated(text: str) -> dict[str, tuple[AllocatedDevice, ...]]
     """
     try:
         wire = _DECODER.decode(text)
-    except msgspec.MsgspecError as error:  # also text that is no JSON at all
+    except (msgspec.MsgspecError, RecursionError) as error:  # also text that is no JSON, or nested without end
         _refuse("", text, f"an object of device types with lists of {{minor, resources, id}} ({error})")
     return {
         device_type: tuple(_read_device(f"{device_type}[{i}]", device) for i, device in enumerate(devices or ()))

@@ -171,6 +171,11 @@ def test_a_corrupt_text_is_refused_with_its_place_and_its_value(text: str, place
     assert problem.right
 
 
+def test_a_text_that_is_nested_without_end_is_corrupt() -> None:
+    with pytest.raises(AnnotationError):
+        decode_device_allocated('{"gpu":[{"minor":0,"x":' + "[" * 5000 + "]" * 5000 + "}]}")
+
+
 def test_a_long_corrupt_text_is_shown_only_in_part() -> None:
     with pytest.raises(AnnotationError) as refused:
         decode_device_allocated("[" * 100_000)

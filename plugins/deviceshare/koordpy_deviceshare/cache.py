@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from koordpy_api.errors import AnnotationError, Problem, QuantityError
-from koordpy_api.koordinator import GPU_MEMORY, GPU_MEMORY_RATIO, Allocations, current_names
+from koordpy_api.koordinator import DEVICE_ALLOCATED, GPU_MEMORY, GPU_MEMORY_RATIO, Allocations, current_names
 from koordpy_api.objects import Device, DeviceInfo, Pod
 from koordpy_api.quantity import value_of
 from koordpy_api.resources import Amounts, add, subtract
@@ -200,7 +200,10 @@ class DeviceCache:
         except AnnotationError as error:
             self._take_unreadable(self._book(node), pod, error.problem)
             return
-        if devices is not None:
+        record = self._books[node].records.get(pod.uid) if node in self._books else None
+        if record is not None and not record.assumed and devices is not None and not _tells_amounts(devices):
+            self._take_unreadable(self._book(node), pod, _emptied())
+        elif devices is not None:
             book = self._book(node)
             book.unreadable.pop(pod.uid, None)
             book.pod_problems.pop(pod.uid, None)
@@ -272,6 +275,16 @@ class DeviceCache:
     def _close_if_blank(self, node: str) -> None:
         if self._books[node].is_blank:
             del self._books[node]
+
+
+def _tells_amounts(devices: Allocations) -> bool:
+    return any(amount for held in devices.values() for device in held for amount in device.resources.values())
+
+
+def _emptied() -> Problem:
+    """A Pod that runs does not give its card back by saying nothing of it."""
+    right = "the Pod still runs, so it keeps what it held before"
+    return Problem(f"metadata.annotations[{DEVICE_ALLOCATED}]", "without any amount", right)
 
 
 def read_device(device: Device) -> tuple[Listed, list[Problem]]:

@@ -233,6 +233,16 @@ def test_an_annotation_with_old_names_holds_the_same(host: Host) -> None:
     assert free(host) == 40
 
 
+@pytest.mark.parametrize("text", ["null", "{}", '{"gpu":null}', '{"gpu":[]}', '{"gpu":[{"minor":0,"resources":null}]}'])
+def test_an_annotation_that_loses_its_amounts_frees_nothing_and_is_reported(host: Host, text: str) -> None:
+    pod = make_pod(node="node", annotations=holds(60))
+    host.see(pod)
+    before = host.card(0)
+    host.see_again(pod, assigned(pod, "node", text))
+    assert host.card(0) == before
+    assert [problem.path for _, _, problem in host.reports] == [f"metadata.annotations[{DEVICE_ALLOCATED}]"]
+
+
 def test_an_annotation_that_vanishes_from_a_running_pod_frees_nothing(host: Host) -> None:
     pod = make_pod(node="node", annotations=holds(60))
     host.see(pod)
