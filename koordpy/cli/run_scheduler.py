@@ -2,38 +2,63 @@
 
 import asyncio
 import logging
+import signal
+import sys
+import threading
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Annotated
 
 import typer
 
-from koordpy.config.expand import default_configuration
-from koordpy.config.load import load
-from koordpy.config.validate import check_start
-from koordpy.telemetry import logs
-
 logger = logging.getLogger("koordpy.cli")
 
 
 def scheduler(
-    config: Annotated[Path | None, typer.Option(help="A KubeSchedulerConfiguration file.")] = None,
+    config: Annotated[
+        str | None, typer.Option(help="A KubeSchedulerConfiguration file; default: $KOORDPY_CONFIG, else one profile.")
+    ] = None,
     kubeconfig: Annotated[
-        str, typer.Option(help="How to reach the API server; default: the file's, $KUBECONFIG, in-cluster.")
-    ] = "",
-    bind_address: Annotated[str, typer.Option(help="Where /healthz, /readyz and /metrics listen.")] = "0.0.0.0",  # noqa: S104 - probes come from outside the Pod
-    port: Annotated[int, typer.Option(help="Their port; 0 takes a free one.", min=0, max=65535)] = 10251,
+        str | None,
+        typer.Option(help="How to reach the API server; default: $KOORDPY_KUBECONFIG, the file's, as kubectl."),
+    ] = None,
+    bind_address: Annotated[
+        str | None, typer.Option(help="Where /healthz, /readyz and /metrics listen; default: 0.0.0.0.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Their port, 0 takes a free one; default: 10251.", min=0, max=65535)
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the choice among equally good nodes; default: random.")] = None,
-    log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "info",
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error; default: info.")] = None,
 ) -> None:
-    """Schedule the Pods that name one of the profiles, until SIGTERM or SIGINT."""
-    if log_level not in logs.LEVELS:
-        raise typer.BadParameter(f"{log_level!r}; one of {', '.join(logs.LEVELS)}", param_hint="--log-level")
-    logs.set_up(log_level)
-    configuration = load(config) if config else default_configuration()
-    for warning in check_start(configuration, str(config or "default configuration")):
+    """Schedule the Pods that name one of the profiles, until SIGTERM or SIGINT.
+
+    Each option can also be given as KOORDPY_CONFIG, KOORDPY_KUBECONFIG, …; the command line comes first.
+    """
+    # Importing and reading lists takes seconds; whoever ends the process before it schedules anything ends it well.
+    if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handler
+        signal.signal(signal.SIGTERM, lambda _signum, _frame: sys.exit(0))
+    from koordpy.config.load import load_whole
+    from koordpy.config.settings import read_settings
+    from koordpy.config.validate import check_start
+    from koordpy.framework.registry import Registry
+    from koordpy.telemetry import logs
+
+    flags = {
+        "config": config,
+        "kubeconfig": kubeconfig,
+        "bind_address": bind_address,
+        "port": port,
+        "seed": seed,
+        "log_level": log_level,
+    }
+    settings = read_settings(flags)
+    logs.set_up(settings.log_level)
+    registry = Registry()
+    loaded = load_whole(Path(settings.config) if settings.config else None, registry)
+    for warning in [*check_start(loaded.configuration, settings.config or "default configuration"), *loaded.warnings]:
         logger.warning("%s", warning)
-    rng = Random(SystemRandom().getrandbits(64) if seed is None else seed)
+    rng = Random(SystemRandom().getrandbits(64) if settings.seed is None else settings.seed)
     from koordpy.cli.serve import serve  # takes seconds; a file that is refused need not wait for it
 
-    asyncio.run(serve(configuration, kubeconfig, (bind_address, port), rng))
+    asyncio.run(serve(loaded, registry, settings, rng))

@@ -14,8 +14,8 @@ from koordpy.clock import SystemClock
 from koordpy.cluster.kube import credentials
 from koordpy.cluster.kube.cluster import KubeCluster
 from koordpy.cluster.kube.transport import Transport
-from koordpy.config.expand import resolve
-from koordpy.config.models import KubeSchedulerConfiguration
+from koordpy.config.load import Loaded
+from koordpy.config.settings import Settings
 from koordpy.errors import ConfigError
 from koordpy.framework.build import build_all
 from koordpy.framework.registry import Registry
@@ -29,20 +29,19 @@ from koordpy_api import Problem
 logger = logging.getLogger("koordpy.cli")
 
 
-async def serve(
-    configuration: KubeSchedulerConfiguration, kubeconfig: str, address: tuple[str, int], rng: Random
-) -> None:
+async def serve(loaded: Loaded, registry: Registry, settings: Settings, rng: Random) -> None:
     """Schedule until SIGTERM or SIGINT. Raises: KoordpyError if it cannot start."""
     metrics = Metrics()
     problems = ProblemLog(metrics)
-    frameworks = build_all(resolve(configuration), Registry(), problems.report)
-    named = kubeconfig or configuration.client_connection.kubeconfig
+    configuration = loaded.configuration
+    frameworks = build_all(loaded.profiles, registry, problems.report)
+    named = settings.kubeconfig or configuration.client_connection.kubeconfig
     cluster = KubeCluster(Transport(await credentials.load(named, environ=os.environ)))
     try:
         around = Surroundings(cluster, SystemClock(), rng, metrics, problems, socket.gethostname())
         backoff = Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds)
         running = Scheduler(frameworks, backoff, around)
-        server = _serve(address, running, metrics)
+        server = _serve((settings.bind_address, settings.port), running, metrics)
         loop = asyncio.get_running_loop()
         for signum in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signum, running.stop)

@@ -1,120 +1,155 @@
-"""A file → KubeSchedulerConfiguration; every mistake with file, line, path, value and what would be right."""
+"""A file → KubeSchedulerConfiguration; every mistake with file, line, path, value and what would be right.
 
-from collections.abc import Hashable, Iterable, Mapping
+One mistake hides no other: what cannot be read is set aside, and the rest is checked as if it were not there.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
+from koordpy.config.catalogue import Catalogue
+from koordpy.config.complaints import places_of, problems_of, show
+from koordpy.config.document import ROOT, Document, survey
+from koordpy.config.expand import ResolvedProfile, default_configuration, expand, resolve
+from koordpy.config.findings import Findings
 from koordpy.config.models import API_VERSION, KIND, KubeSchedulerConfiguration
+from koordpy.config.places import Location, path_of
+from koordpy.config.v1beta3 import OLD, converted
 from koordpy.config.validate import check_together
 from koordpy.errors import ConfigError
 from koordpy_api import Problem
 
-Location = tuple[int | str, ...]
+__all__ = ["Loaded", "load", "load_whole", "parse", "parse_whole", "problems_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration that holds, what its profiles come to, and what needs saying."""
+
+    configuration: KubeSchedulerConfiguration
+    profiles: list[ResolvedProfile]
+    warnings: list[str]
 
 
 def load(path: Path) -> KubeSchedulerConfiguration:
-    """Raises: ConfigError carrying all mistakes of the file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), [Problem("file", "", f"cannot be read: {error}")]) from None
-    return parse(text, str(path))
+    """The file alone, without asking whether its plugins exist. Raises: ConfigError carrying all mistakes."""
+    return parse(_text_of(path), str(path))
+
+
+def load_whole(path: Path | None, catalogue: Catalogue) -> Loaded:
+    """The file and its profiles; None: what holds without a file. Raises: ConfigError carrying the mistakes of both."""
+    if path is None:
+        configuration = default_configuration()
+        return Loaded(configuration, resolve(configuration, catalogue), [])
+    return parse_whole(_text_of(path), str(path), catalogue)
 
 
 def parse(text: str, source: str) -> KubeSchedulerConfiguration:
     """Raises: ConfigError carrying all mistakes of the text."""
-    document, lines = _read_yaml(text, source)
-    if not isinstance(document, dict):
-        raise ConfigError(source, [Problem("document", _show(document), f"a mapping with apiVersion: {API_VERSION}")])
-    head = [
-        Problem(key, _show(document.get(key, "")), f"only {key}: {right} is read")
-        for key, right in (("apiVersion", API_VERSION), ("kind", KIND))
-        if document.get(key) != right
-    ]
-    if head:  # under another version the other keys mean other things
-        raise ConfigError(source, head, lines)
-    try:
-        configuration = KubeSchedulerConfiguration.model_validate(document)
-    except ValidationError as error:
-        raise ConfigError(source, problems_of(error), lines) from None
-    if problems := check_together(configuration):
-        raise ConfigError(source, problems, lines)
+    findings = Findings()
+    configuration, _ = _read(text, source, findings)
+    findings.raise_mistakes(configuration.written)
     return configuration
 
 
-def problems_of(error: ValidationError, prefix: str = "") -> list[Problem]:
-    """pydantic's findings in our words."""
-    return [_problem(dict(finding), prefix) for finding in error.errors(include_url=False)]
+def parse_whole(text: str, source: str, catalogue: Catalogue) -> Loaded:
+    """Raises: ConfigError carrying all mistakes of the text and of its profiles."""
+    findings, expanded = Findings(), Findings()
+    configuration, set_aside = _read(text, source, findings)
+    profiles = expand(configuration, catalogue, expanded)
+    findings.mistakes.extend(each for each in expanded.mistakes if not _follows(each.path, set_aside))
+    findings.raise_mistakes(configuration.written)
+    return Loaded(configuration, profiles, expanded.warnings(configuration.written))
 
 
-def _problem(finding: Mapping[str, Any], prefix: str) -> Problem:
-    path = path_of((prefix, *finding["loc"]) if prefix else finding["loc"])
-    match finding["type"]:
-        case "extra_forbidden":
-            return Problem(path, _show(finding["input"]), "unknown field; this version does not read it")
-        case "missing":
-            return Problem(path, "", "required, but missing")
-        case "value_error":
-            return Problem(path or "document", "", str(finding["ctx"]["error"]))
-        case _:
-            return Problem(path, _show(finding["input"]), str(finding["msg"]))
-
-
-def path_of(location: Iterable[int | str]) -> str:
-    """("profiles", 0, "schedulerName") → profiles[0].schedulerName"""
-    path = ""
-    for key in location:
-        path += f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
-    return path
-
-
-def _read_yaml(text: str, source: str) -> tuple[Any, dict[str, int]]:
-    """The document, and the line of each of its paths."""
+def _text_of(path: Path) -> str:
     try:
-        node = yaml.compose(text, Loader=_StrictLoader)
-        document = yaml.load(text, Loader=_StrictLoader)  # noqa: S506 - a subclass of SafeLoader
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        problem = Problem("document", "", f"no YAML: {error.problem or error.context}")
-        raise ConfigError(source, [problem], {"document": line}) from None
-    except yaml.YAMLError as error:
-        raise ConfigError(source, [Problem("document", "", f"no YAML: {error}")]) from None
-    lines: dict[str, int] = {"document": 1}
-    if node is not None:
-        _collect_lines(node, (), lines)
-    return document, lines
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), [Problem("file", "", f"cannot be read: {error}")]) from None
 
 
-def _collect_lines(node: yaml.Node, location: Location, lines: dict[str, int]) -> None:
-    lines.setdefault(path_of(location), node.start_mark.line + 1)
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            place = (*location, str(key.value))
-            lines[path_of(place)] = key.start_mark.line + 1
-            _collect_lines(value, place, lines)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            _collect_lines(value, (*location, index), lines)
+def _read(text: str, source: str, findings: Findings) -> tuple[KubeSchedulerConfiguration, list[str]]:
+    """What can be read of the text, and the paths of what cannot, which is among the findings."""
+    written = survey(text, source)
+    findings.mistakes.extend(written.mistakes)
+    _check_head(written)
+    document, notes = converted(written)
+    configuration, set_aside = _salvage(document, findings)
+    configuration.remember(written, notes)
+    findings.mistakes.extend(
+        check_together(configuration, lambda path: any(_is_within(path, place) for place in set_aside))
+    )
+    return configuration, set_aside
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """PyYAML keeps the last of two equal keys without a word; this one refuses the second."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be a text", key.start_mark)
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"key {key.value!r} stands here a second time", key.start_mark
-                )
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
+def _check_head(written: Document) -> None:
+    """Raises: ConfigError with one problem; under another version the other keys mean other things."""
+    document = written.value
+    if not isinstance(document, dict):
+        problem = Problem(ROOT, show(document), f"a mapping with apiVersion: {API_VERSION}")
+        raise ConfigError(written.source, [problem])
+    version, kind = document.get("apiVersion"), document.get("kind")
+    if version not in (API_VERSION, OLD):
+        right = f"not read; write apiVersion: {API_VERSION} ({OLD.rpartition('/')[2]} is read too, with a warning)"
+        raise ConfigError(written.source, [_head("apiVersion", version, right)], written.lines)
+    if kind != KIND:
+        raise ConfigError(written.source, [_head("kind", kind, f"not read; write kind: {KIND}")], written.lines)
 
 
-def _show(value: object) -> str:
-    return str(value)[:120]
+def _head(key: str, found: object, right: str) -> Problem:
+    return Problem(key, "", right.replace("not read", "missing")) if found is None else Problem(key, show(found), right)
+
+
+def _salvage(document: Mapping[str, Any], findings: Findings) -> tuple[KubeSchedulerConfiguration, list[str]]:
+    """The configuration without what cannot be read, and the paths of that."""
+    rest = deepcopy(document)
+    set_aside: list[str] = []
+    while True:
+        try:
+            return KubeSchedulerConfiguration.model_validate(rest, by_alias=True, by_name=False), set_aside
+        except ValidationError as error:
+            found = problems_of(error, model=KubeSchedulerConfiguration)
+            told = {problem.path for problem in findings.mistakes}
+            findings.mistakes.extend(problem for problem in found if problem.path not in told)
+            set_aside.extend(_cut(rest, place) for place in sorted(places_of(error), key=len, reverse=True))
+
+
+def _cut(document: Any, place: Location) -> str:
+    """Take the innermost key out that leads to the place, or empty the item of a list: its neighbours keep their index.
+
+    Returns the path of what is gone.
+    """
+    owner, depth, value = document, 0, document
+    for position, key in enumerate(place):
+        if not _has(value, key):
+            break
+        owner, depth, value = value, position, value[key]
+    key = place[depth]
+    if isinstance(owner, list):
+        owner[int(key)] = {}  # every list here is one of mappings
+    else:
+        del owner[key]
+    return path_of(place[: depth + 1])
+
+
+def _has(value: Any, key: int | str) -> bool:
+    if isinstance(value, dict):
+        return key in value
+    return isinstance(value, list) and isinstance(key, int) and key < len(value)
+
+
+def _is_within(path: str, place: str) -> bool:
+    return path == place or path.startswith((f"{place}.", f"{place}["))
+
+
+def _follows(path: str, set_aside: Sequence[str]) -> bool:
+    """Is a finding about what was set aside, or about a whole profile, such as a missing bind plugin, because of it?"""
+    if any(_is_within(path, place) for place in set_aside):
+        return True
+    profile, is_plugins, at = path.partition(".plugins")
+    return bool(is_plugins) and "[" not in at and any(place.startswith(f"{profile}.plugins") for place in set_aside)

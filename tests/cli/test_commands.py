@@ -46,10 +46,10 @@ def test_a_missing_file_is_named(config: Path) -> None:
 
 
 def test_every_mistake_of_a_bad_file_is_told_with_its_line(config: Path) -> None:
-    config.write_text(HEAD + "podMaxBackoffSeconds: x\nparallelism: 4\n", encoding="utf-8")
+    config.write_text(HEAD + "podMaxBackoffSeconds: x\nparallelsm: 4\n", encoding="utf-8")
     first, second = refused("scheduler", "--config", str(config)).splitlines()
     assert first.startswith(f"koordpy: {config}:3: podMaxBackoffSeconds is 'x': ")
-    assert second.startswith(f"{config}:4: parallelism is '4': unknown field")
+    assert second.startswith(f"{config}:4: parallelsm is '4': unknown field; did you mean parallelism?")
 
 
 def test_a_nameless_profile_is_told_the_line_to_add(config: Path) -> None:
@@ -65,7 +65,7 @@ def test_wrong_arguments_of_a_plugin_are_told(config: Path) -> None:
         encoding="utf-8",
     )
     text = refused("scheduler", "--config", str(config))
-    assert "pluginConfig of NodeResourcesFit: args.ignored is '[]': unknown field" in text
+    assert f"{config}:5: profiles[0].pluginConfig[0].args.ignored is '[]': unknown field" in text
 
 
 def test_a_kubeconfig_that_is_not_there_is_named(config: Path, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_a_port_that_is_taken_is_told(config: Path, tmp_path: Path) -> None:
 
 
 def test_an_unknown_log_level_is_refused() -> None:
-    assert "debug, info, warning, error" in refused("scheduler", "--log-level", "loud")
+    assert "'debug', 'info', 'warning' or 'error'" in refused("scheduler", "--log-level", "loud")
 
 
 def test_a_port_out_of_range_is_refused() -> None:

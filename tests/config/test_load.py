@@ -28,68 +28,82 @@ def complaints(text: str) -> list[str]:
         row(
             "O28 an unknown field at the top",
             "podMaxBackoffSecond: 3\n",
-            "conf.yaml:3: podMaxBackoffSecond is '3': unknown field; this version does not read it",
+            "conf.yaml:3: podMaxBackoffSecond is '3': unknown field; did you mean podMaxBackoffSeconds?",
         ),
         row(
-            "a field of upstream's that is not built yet",
-            "profiles:\n- schedulerName: a\n  plugins: {score: {}}\n",
-            "conf.yaml:5: profiles[0].plugins is \"{'score': {}}\": unknown field; this version does not read it",
+            "a point that does not exist",
+            "profiles:\n- schedulerName: a\n  plugins: {scores: {}}\n",
+            "conf.yaml:5: profiles[0].plugins.scores is '{}': unknown field; did you mean score?",
+        ),
+        row(
+            "a field that is nowhere near any other",
+            "leaderElection: {colour: red}\n",
+            "conf.yaml:3: leaderElection.colour is 'red': unknown field; known here are leaderElect, leaseDuration, ",
+        ),
+        row(
+            "Python's spelling of a field",
+            "pod_max_backoff_seconds: 3\n",
+            "conf.yaml:3: pod_max_backoff_seconds is '3': unknown field; did you mean podMaxBackoffSeconds?",
+        ),
+        row(
+            "an unknown field that is null",
+            "podMaxBackoffSecond:\n",
+            "conf.yaml:3: podMaxBackoffSecond is 'null': unknown field; did you mean podMaxBackoffSeconds?",
         ),
         row(
             "a key that stands twice",
             "podMaxBackoffSeconds: 20\npodMaxBackoffSeconds: 30\n",
-            "conf.yaml:4: document: no YAML: key 'podMaxBackoffSeconds' stands here a second time",
+            "conf.yaml:4: podMaxBackoffSeconds: this key stands here twice, first on line 3",
         ),
         row(
             "a key that stands twice further down",
             "profiles:\n- schedulerName: a\n  schedulerName: b\n",
-            "conf.yaml:5: document: no YAML: key 'schedulerName' stands here a second time",
+            "conf.yaml:5: profiles[0].schedulerName: this key stands here twice, first on line 4",
         ),
         row(
             "a back-off of zero",
             "podInitialBackoffSeconds: 0\n",
-            "conf.yaml:3: podInitialBackoffSeconds is '0': Input should be greater than 0",
+            "conf.yaml:3: podInitialBackoffSeconds is '0': must be greater than 0",
         ),
         row(
             "a negative back-off",
             "podMaxBackoffSeconds: -1\n",
-            "conf.yaml:3: podMaxBackoffSeconds is '-1': Input should be greater than 0",
+            "conf.yaml:3: podMaxBackoffSeconds is '-1': must be greater than or equal to PodInitialBackoffSeconds",
         ),
         row(
             "a back-off that is a text",
             'podMaxBackoffSeconds: "10"\n',
-            "conf.yaml:3: podMaxBackoffSeconds is '10': Input should be a valid integer",
+            "conf.yaml:3: podMaxBackoffSeconds is '10': must be a whole number, not a text; take the quotes away",
         ),
         row(
             "a yes that is a text",
             "leaderElection:\n  leaderElect: 'yes'\n",
-            "conf.yaml:4: leaderElection.leaderElect is 'yes': Input should be a valid boolean",
+            "conf.yaml:4: leaderElection.leaderElect is 'yes': must be true or false",
         ),
         row(
             "a list where a mapping belongs",
             "leaderElection: []\n",
-            "conf.yaml:3: leaderElection is '[]': Input should be a valid dictionary or instance of LeaderElection",
+            "conf.yaml:3: leaderElection is '[]': must be a mapping",
         ),
         row(
             "a mapping where a list belongs",
             "profiles: {schedulerName: a}\n",
-            "conf.yaml:3: profiles is \"{'schedulerName': 'a'}\": Input should be a valid tuple",
+            'conf.yaml:3: profiles is \'{"schedulerName":"a"}\': must be a list',
         ),
-        row("no profile at all", "profiles: []\n", "conf.yaml:3: profiles is '[]': at least one is required"),
         row(
             "an empty schedulerName",
             "profiles:\n- schedulerName: ''\n",
-            "conf.yaml:4: profiles[0].schedulerName: String should have at least 1 character",
+            "conf.yaml:4: profiles[0].schedulerName is '\"\"': Required",
         ),
         row(
             "a pluginConfig without a name",
             "profiles:\n- pluginConfig:\n  - args: {}\n",
-            "conf.yaml:5: profiles[0].pluginConfig[0].name: required, but missing",
+            "conf.yaml:5: profiles[0].pluginConfig[0].name: Required: the plugin that these arguments are for",
         ),
         row(
             "arguments that are no mapping",
             "profiles:\n- pluginConfig:\n  - name: DeviceShare\n    args: 5\n",
-            "conf.yaml:6: profiles[0].pluginConfig[0].args is '5': Input should be a valid dictionary",
+            "conf.yaml:6: profiles[0].pluginConfig[0].args is '5': must be a mapping",
         ),
         row(
             "O06 a maximum below the initial back-off",
@@ -138,7 +152,7 @@ def test_a_mistake_between_two_fields_is_told_with_the_line_of_one_of_them(body:
 
 
 def test_all_mistakes_of_a_file_are_told_at_once_in_the_files_order() -> None:
-    told = complaints(HEAD + "podMaxBackoffSeconds: x\nparallelism: 4\nprofiles:\n- scheduler: a\n")
+    told = complaints(HEAD + "podMaxBackoffSeconds: x\nparallelism: 0\nprofiles:\n- scheduler: a\n")
     assert [line.split(" ")[0] + " " + line.split(" ")[1] for line in told] == [
         "conf.yaml:3: podMaxBackoffSeconds",
         "conf.yaml:4: parallelism",
@@ -151,37 +165,39 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_the_files_order() -> None:
     [
         row(
             "an older version",
-            HEAD.replace("/v1", "/v1beta3"),
-            "conf.yaml:1: apiVersion is 'kubescheduler.config.k8s.io/v1beta3': only apiVersion: kubescheduler",
+            HEAD.replace("/v1", "/v1beta2"),
+            "conf.yaml:1: apiVersion is 'kubescheduler.config.k8s.io/v1beta2': not read; write apiVersion: ",
         ),
         row(
             "another kind",
             HEAD.replace("KubeSched", "Sched"),
-            "conf.yaml:2: kind is 'SchedulerConfiguration': only kind: KubeSchedulerConfiguration is read",
+            "conf.yaml:2: kind is 'SchedulerConfiguration': not read; write kind: KubeSchedulerConfiguration",
         ),
         row(
             "no version",
             "kind: KubeSchedulerConfiguration\n",
-            "conf.yaml:1: apiVersion: only apiVersion: kubescheduler.config.k8s.io/v1 is read",
+            "conf.yaml: apiVersion: missing; write apiVersion: kubescheduler.config.k8s.io/v1 ",
         ),
         row(
             "a list",
             "- a\n",
-            "conf.yaml: document is \"['a']\": a mapping with apiVersion: kubescheduler.config.k8s.io/v1",
+            "conf.yaml: document is '[\"a\"]': a mapping with apiVersion: kubescheduler.config.k8s.io/v1",
         ),
         row("a text", "hello\n", "conf.yaml: document is 'hello': a mapping with apiVersion"),
-        row("nothing", "", "conf.yaml: document is 'None': a mapping with apiVersion"),
-        row("a comment", "# later\n", "conf.yaml: document is 'None': a mapping with apiVersion"),
+        row("nothing", "", "conf.yaml: document is 'null': a mapping with apiVersion"),
+        row("a comment", "# later\n", "conf.yaml: document is 'null': a mapping with apiVersion"),
         row("a bracket that is not closed", HEAD + "profiles: [\n", "conf.yaml:4: document: no YAML: "),
-        row("a tab", HEAD + "profiles:\n\t- a\n", "conf.yaml:4: document: no YAML: found character '\\t'"),
-        row("a control character", HEAD + "a: \x01\n", "conf.yaml: document: no YAML: "),
+        row(
+            "a tab", HEAD + "profiles:\n\t- a\n", "conf.yaml:4: document: no YAML: a tab; YAML is indented with spaces"
+        ),
+        row("a control character", HEAD + "a: \x01\n", "conf.yaml:1: document: no YAML: "),
         row("an alias of nothing", HEAD + "profiles: *x\n", "conf.yaml:3: document: no YAML: found undefined alias"),
         row(
             "a tag of Python",
             HEAD + "profiles: !!python/object:os.system {}\n",
-            "conf.yaml:3: document: no YAML: could not determine a constructor",
+            "conf.yaml:3: profiles is '{}': must be a list",
         ),
-        row("two documents", HEAD + "---\n" + HEAD, "conf.yaml:3: document: no YAML: "),
+        row("two documents", HEAD + "---\n" + HEAD, "conf.yaml:3: document: only one document is read"),
     ],
 )
 def test_what_is_no_configuration_is_refused(text: str, complaint: str) -> None:
@@ -202,7 +218,7 @@ def test_a_strange_key_is_a_mistake_and_no_crash(key: str) -> None:
 
 def test_other_keys_are_not_judged_under_another_version() -> None:
     told = complaints("apiVersion: v9\nkind: Other\nwhatever: 1\n")
-    assert [line.partition(" is ")[0] for line in told] == ["conf.yaml:1: apiVersion", "conf.yaml:2: kind"]
+    assert [line.partition(" is ")[0] for line in told] == ["conf.yaml:1: apiVersion"]
 
 
 def test_o01_a_minimal_file_means_upstreams_defaults() -> None:

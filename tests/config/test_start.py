@@ -1,8 +1,7 @@
-"""What a configuration comes to, and what may not start although it can be read."""
+"""What may not start although it can be read, and what is said at start."""
 
 import pytest
 
-from koordpy.config.defaults import DEFAULT_PLUGINS
 from koordpy.config.expand import default_configuration, resolve
 from koordpy.config.load import parse
 from koordpy.config.validate import check_start
@@ -10,6 +9,17 @@ from koordpy.errors import ConfigError
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 NO_ELECTION = "leaderElection: {leaderElect: false}\n"
+NAMED = NO_ELECTION + "profiles: [{schedulerName: a}]\n"
+
+
+def warnings(body: str) -> list[str]:
+    return check_start(parse(HEAD + body, "conf.yaml"), "conf.yaml")
+
+
+def refused(body: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        warnings(body)
+    return str(error.value)
 
 
 def test_o01_a_nameless_profile_is_read_as_kube_schedulers() -> None:
@@ -23,40 +33,54 @@ def test_without_a_file_the_profile_has_a_name_of_its_own() -> None:
     assert [warning for warning in check_start(default_configuration(), "defaults") if "race" in warning] == []
 
 
-def test_every_profile_gets_the_default_plugins_in_their_order_and_its_own_arguments() -> None:
-    text = (
-        HEAD
-        + "profiles:\n- schedulerName: a\n  pluginConfig: [{name: X, args: {k: 1}}, {name: Y}]\n- schedulerName: b\n"
-    )
-    first, second = resolve(parse(text, "conf.yaml"))
-    assert first.plugins == second.plugins == tuple(name for name, _ in DEFAULT_PLUGINS)
-    assert first.weights == {"TaintToleration": 3, "NodeResourcesFit": 1, "DeviceShare": 1}
-    assert (first.args, second.args) == ({"X": {"k": 1}, "Y": {}}, {})
-
-
-@pytest.mark.parametrize("body", ["", "profiles: [{}]\n", "profiles: [{pluginConfig: []}]\n"])
-def test_a_nameless_profile_does_not_start_and_is_told_the_line_to_add(body: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        check_start(parse(HEAD + body, "conf.yaml"), "conf.yaml")
-    text = str(refused.value)
-    assert text.startswith("conf.yaml: profiles[0].schedulerName: read as default-scheduler, kube-scheduler's own name")
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("", "conf.yaml"),
+        ("profiles: [{}]\n", "conf.yaml:3"),
+        ("profiles: [{pluginConfig: []}]\n", "conf.yaml:3"),
+        ("profiles: []\n", "conf.yaml:3"),
+    ],
+)
+def test_a_nameless_profile_does_not_start_and_is_told_the_line_to_add(body: str, place: str) -> None:
+    text = refused(body)
+    assert text.startswith(f"{place}: profiles[0].schedulerName: read as default-scheduler, kube-scheduler's own name")
     assert "Add the line `schedulerName: koordpy-scheduler` to this profile" in text
     assert "or `schedulerName: default-scheduler` if you mean to replace kube-scheduler" in text
 
 
+def test_an_extender_does_not_start_and_is_told_why_and_the_way_out() -> None:
+    (told,) = refused(NAMED + "extenders: [{urlPrefix: 'https://ext', filterVerb: filter}]\n").splitlines()
+    assert told.startswith("conf.yaml:5: extenders[0] is 'https://ext': koordpy does not call extenders: ")
+    assert "its scheduling cycle never awaits" in told
+    assert "Make it a plugin, in Python; one that binds: the `bind` hook of a plugin" in told
+
+
+def test_all_reasons_not_to_start_are_told_at_once() -> None:
+    assert len(refused("extenders: [{urlPrefix: a}, {urlPrefix: b}]\n").splitlines()) == 3
+
+
 def test_kube_schedulers_name_written_out_starts_with_a_warning() -> None:
-    text = HEAD + NO_ELECTION + "profiles: [{schedulerName: default-scheduler}]\n"
-    (warning,) = check_start(parse(text, "conf.yaml"), "conf.yaml")
+    (warning,) = warnings(NO_ELECTION + "profiles: [{schedulerName: default-scheduler}]\n")
     assert warning.startswith("conf.yaml: schedulerName default-scheduler is kube-scheduler's own; ")
     assert "two schedulers now race for the same Pods" in warning
 
 
-def test_leader_election_that_is_not_there_is_warned_about() -> None:
-    text = HEAD + "profiles: [{schedulerName: a}]\n"
-    (warning,) = check_start(parse(text, "conf.yaml"), "conf.yaml")
+@pytest.mark.parametrize("election", ["", "leaderElection:\n", "leaderElection: {leaderElect: true}\n"])
+def test_leader_election_that_is_not_there_is_warned_about_once(election: str) -> None:
+    (warning,) = warnings(f"{election}profiles: [{{schedulerName: a}}, {{schedulerName: b}}]\n")
     assert "this version has no leader election; run one replica" in warning
 
 
 def test_a_profile_with_a_name_and_no_election_starts_without_a_word() -> None:
-    text = HEAD + NO_ELECTION + "profiles: [{schedulerName: a}]\n"
-    assert check_start(parse(text, "conf.yaml"), "conf.yaml") == []
+    assert warnings(NAMED) == []
+
+
+def test_keys_that_nothing_reads_are_named_in_one_warning() -> None:
+    (warning,) = warnings(
+        NO_ELECTION + "parallelism: 4\nclientConnection: {qps: 200, burst: 100, contentType: application/json}\n"
+        "enableProfiling: false\nprofiles: [{schedulerName: a}]\n"
+    )
+    assert warning == (
+        "conf.yaml: read, but without effect in this version: parallelism, enableProfiling, clientConnection.qps"
+    )

@@ -3,19 +3,20 @@
 from collections.abc import Sequence
 from typing import Final
 
+from koordpy_api.errors import Problem
 from koordpy_api.handle import Handle
 from koordpy_api.koordinator import SCHEDULING_PREFIX
 from koordpy_api.markers import hookimpl
 from koordpy_api.node_info import NodeInfo, PodInfo
-from koordpy_api.objects import Device, Pod
+from koordpy_api.objects import Device, KubeObject, Pod
 from koordpy_api.results import PodPatch, PreBindPlan
 from koordpy_api.state import CycleState, StateKey, share
 from koordpy_api.status import Status
 from koordpy_deviceshare import refusals
 from koordpy_deviceshare.allocator import allocate, shortage
 from koordpy_deviceshare.args import DeviceShareArgs
-from koordpy_deviceshare.cache import DeviceCache
-from koordpy_deviceshare.dialects import RESOURCES, Wish, read_wish, tells_the_same
+from koordpy_deviceshare.cache import DeviceCache, read_device
+from koordpy_deviceshare.dialects import RESOURCES, Wish, check_pod, read_wish, tells_the_same
 from koordpy_deviceshare.model import Allocation, Shortage
 
 WISH: Final = StateKey[Wish]("DeviceShare", clone=share)
@@ -45,6 +46,18 @@ class DeviceShare:
     def books(self) -> DeviceCache:
         """The books, for whoever checks them."""
         return self._cache
+
+    # Objects as people write them
+
+    @hookimpl
+    def check(self, obj: KubeObject) -> Sequence[Problem]:
+        match obj:
+            case Device():
+                return read_device(obj)[1]
+            case Pod():
+                return check_pod(obj)
+            case _:
+                return ()
 
     # Scheduling
 

@@ -1,13 +1,13 @@
 """DeviceShare alone on a stage: its hooks called one by one, in the order in which the host would."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import msgspec
 
 from koordpy.testing import make_node
 from koordpy_api.errors import Problem
-from koordpy_api.handle import ObjectHandler
+from koordpy_api.handle import ObjectHandler, WaitingPod
 from koordpy_api.koordinator import DEVICE_ALLOCATED, GPU_CORE, GPU_MEMORY_RATIO
 from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.objects import Device, KubeObject, Pod
@@ -47,6 +47,12 @@ class Host:
 
     def report(self, kind: str, name: str, problem: Problem) -> None:
         self.reports.append((kind, name, problem))
+
+    def waiting_pods(self) -> Sequence[WaitingPod]:
+        return []
+
+    def waiting_pod(self, uid: str) -> WaitingPod | None:
+        return None
 
     # What the API server tells
 

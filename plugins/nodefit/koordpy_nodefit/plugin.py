@@ -7,7 +7,7 @@ from koordpy_api import CycleState, Handle, NodeInfo, StateKey, Status, hookimpl
 from koordpy_api.objects import Pod
 from koordpy_api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, non_zero_requests, pod_requests
 from koordpy_nodefit.args import NodeResourcesFitArgs
-from koordpy_nodefit.scoring import least_allocated
+from koordpy_nodefit.scoring import rating
 
 TOO_MANY_PODS = "Too many pods"
 # The order in which upstream lists its reasons; extended resources follow by name.
@@ -35,7 +35,9 @@ class NodeResourcesFit:
     Args = NodeResourcesFitArgs
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
-        self._args = args
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._rate = rating(args.scoring_strategy)
         self._handle = handle
 
     @hookimpl
@@ -70,11 +72,11 @@ class NodeResourcesFit:
     @hookimpl
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         asked = state.read(ASKED)
-        return least_allocated(node_info, asked.requests, asked.non_zero, self._args.scoring_strategy.resources)
+        return self._rate(node_info, asked.requests, asked.non_zero)
 
     def _is_ignored(self, resource: str) -> bool:
         """Only extended resources can be; Kubernetes' own are always compared."""
         group, slash, _ = resource.partition("/")
         if not slash or group == "kubernetes.io" or group.endswith(".kubernetes.io"):
             return False
-        return resource in self._args.ignored_resources or group in self._args.ignored_resource_groups
+        return resource in self._ignored or group in self._ignored_groups

@@ -1,30 +1,88 @@
-"""How good a node is by what would be left on it. Source: kube-scheduler's noderesources (least_allocated.go)."""
+"""How good a node is by how full it would be.
 
-from collections.abc import Mapping, Sequence
+Source: kube-scheduler's noderesources (least_allocated.go, most_allocated.go, requested_to_capacity_ratio.go).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final
 
 from koordpy_api import NodeInfo
-from koordpy_nodefit.args import ResourceSpec
+from koordpy_api.args import ResourceSpec
+from koordpy_nodefit.args import MAX_SHAPE_SCORE, RATIO, ScoringStrategy, ShapePoint
+
+MAX_SCORE: Final = 100
+
+Rating = Callable[[NodeInfo, Mapping[str, int], Mapping[str, int]], int]
+"""(node, the Pod's requests, the same with scoring's defaults for cpu and memory) → 0 to 100."""
 
 
-def least_allocated(
-    node_info: NodeInfo, pod: Mapping[str, int], pod_non_zero: Mapping[str, int], resources: Sequence[ResourceSpec]
-) -> int:
-    """0 (nothing would be left) to 100 (nothing would be used), the weighted mean over `resources`.
+def rating(strategy: ScoringStrategy) -> Rating:
+    """The function behind a strategy. cpu and memory count with scoring's defaults, everything else as asked."""
+    if strategy.type == RATIO:
+        assert strategy.requested_to_capacity_ratio is not None
+        shape = strategy.requested_to_capacity_ratio.shape
+        return lambda node, pod, non_zero: _by_shape(shape, _fillings(node, pod, non_zero, strategy.resources))
+    scale = least_allocated if strategy.type == "LeastAllocated" else most_allocated
+    return lambda node, pod, non_zero: _mean(scale, _fillings(node, pod, non_zero, strategy.resources))
 
-    cpu and memory count with scoring's defaults for containers that do not mention them, everything else as asked.
-    """
-    total = weights = 0
+
+def least_allocated(asked: int, capacity: int) -> int:
+    """100: nothing would be used. 0: nothing would be left."""
+    return (capacity - asked) * MAX_SCORE // capacity if asked <= capacity else 0
+
+
+def most_allocated(asked: int, capacity: int) -> int:
+    """100: all would be used; more than all counts as all, for cpu and memory may be asked for by default."""
+    return min(asked, capacity) * MAX_SCORE // capacity
+
+
+def at(shape: Sequence[ShapePoint], utilization: int) -> int:
+    """The broken line through the points, 0 to 100; constant outside of them."""
+    scale = MAX_SCORE // MAX_SHAPE_SCORE
+    if utilization <= shape[0].utilization:
+        return shape[0].score * scale
+    for left, right in pairwise(shape):
+        if utilization <= right.utilization:
+            rise = (right.score - left.score) * scale * (utilization - left.utilization)
+            return left.score * scale + _truncated(rise, right.utilization - left.utilization)
+    return shape[-1].score * scale
+
+
+def _fillings(
+    node: NodeInfo, pod: Mapping[str, int], non_zero: Mapping[str, int], resources: Sequence[ResourceSpec]
+) -> Iterator[tuple[int, int, int]]:
+    """(asked of the node with this Pod, its capacity, weight) of each resource that counts."""
     for spec in resources:
         name = spec.name
-        capacity = node_info.allocatable.get(name, 0)
+        capacity = node.allocatable.get(name, 0)
         if capacity == 0:
             continue
-        if name in pod_non_zero:
-            asked = node_info.non_zero_requested.get(name, 0) + pod_non_zero[name]
+        if name in non_zero:
+            yield node.non_zero_requested.get(name, 0) + non_zero[name], capacity, spec.weight
         elif name in pod:
-            asked = node_info.requested.get(name, 0) + pod[name]
-        else:
-            continue
-        total += spec.weight * ((capacity - asked) * 100 // capacity if asked <= capacity else 0)
-        weights += spec.weight
+            yield node.requested.get(name, 0) + pod[name], capacity, spec.weight
+
+
+def _mean(scale: Callable[[int, int], int], fillings: Iterator[tuple[int, int, int]]) -> int:
+    total = weights = 0
+    for asked, capacity, weight in fillings:
+        total += weight * scale(asked, capacity)
+        weights += weight
     return total // weights if weights else 0
+
+
+def _by_shape(shape: Sequence[ShapePoint], fillings: Iterator[tuple[int, int, int]]) -> int:
+    """A resource that scores 0 does not count at all, and the mean is rounded, unlike the other strategies'."""
+    total = weights = 0
+    for asked, capacity, weight in fillings:
+        score = at(shape, MAX_SCORE if asked > capacity else asked * MAX_SCORE // capacity)
+        if score > 0:
+            total += weight * score
+            weights += weight
+    return (2 * total + weights) // (2 * weights) if weights else 0
+
+
+def _truncated(dividend: int, divisor: int) -> int:
+    """Towards zero, as Go divides."""
+    return dividend // divisor if dividend >= 0 else -(-dividend // divisor)

@@ -11,7 +11,7 @@ from koordpy.errors import ConfigError
 from koordpy.framework.runner import Framework
 from koordpy.scheduler.outcome import NotPlaced, Placed
 from koordpy.testing import CycleHarness, build_profile, make_node, make_pod
-from koordpy_api import Code, CycleState, NodeInfo, Status
+from koordpy_api import Code, CycleState, NoArgs, NodeInfo, Status
 from koordpy_api.objects import Node, Pod
 
 UU, U = Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.UNSCHEDULABLE
@@ -33,6 +33,19 @@ def ask(**more: Any) -> Pod:
 
 def on_oak(*requests: Mapping[str, str | int], node: str = "oak") -> list[Pod]:
     return [make_pod(f"on-{node}-{i}", node=node, requests=asked) for i, asked in enumerate(requests)]
+
+
+def ratio(points: Sequence[tuple[int, int]], *resources: str) -> Args:
+    """RequestedToCapacityRatio along (utilization, score) points."""
+    shape = [{"utilization": utilization, "score": score} for utilization, score in points]
+    listed = {"resources": [{"name": name} for name in resources]} if resources else {}
+    return {
+        "scoringStrategy": {
+            "type": "RequestedToCapacityRatio",
+            "requestedToCapacityRatio": {"shape": shape},
+            **listed,
+        }
+    }
 
 
 def row(name: str, *values: Any) -> Any:
@@ -158,6 +171,8 @@ def test_only_extended_resources_can_be_ignored() -> None:
 class Accountant:
     """Decides alone whether an acme.io/npu is free."""
 
+    Args = NoArgs
+
     def __init__(self, args: object, handle: object) -> None: ...
 
     @staticmethod
@@ -269,9 +284,49 @@ def test_an_accounted_resource_is_compared_only_where_the_node_publishes_it(
             {"ash": 62},
             {"scoringStrategy": {"resources": [{"name": "cpu", "weight": 0}, {"name": "memory"}]}},
         ),
+        row(
+            "C07 MostAllocated counts no more than the capacity",
+            [oak(1, "1Gi", "ash")],
+            on_oak({"cpu": "900m", "memory": "512Mi"}, node="ash"),
+            ask(requests={"cpu": "500m", "memory": "256Mi"}),
+            {"ash": 87},
+            {"scoringStrategy": {"type": "MostAllocated"}},
+        ),
+        row(
+            "C08 a falling line",
+            [oak(4, "10000", "ash"), oak(6, "10000", "fir")],
+            [],
+            ask(requests={"cpu": 3, "memory": "5000"}),
+            {"ash": 38, "fir": 50},
+            ratio([(0, 10), (100, 0)]),
+        ),
+        row(
+            "C09 a resource that scores 0 does not count",
+            [oak(4, "8Gi", "ash")],
+            [],
+            ask(requests={"cpu": 2, "memory": 0}),
+            {"ash": 50},
+            ratio([(0, 0), (100, 10)]),
+        ),
+        row(
+            "C12 a shape with a peak",
+            [oak(10, name="u10"), oak("2500m", name="u40"), oak("1428m", name="u70")],
+            [],
+            ask(requests={"cpu": 1}),
+            {"u10": 40, "u40": 100, "u70": 50},
+            ratio([(0, 2), (40, 10), (100, 0)], "cpu"),
+        ),
+        row(
+            "outside of its points a shape is constant, and a request above the capacity is 100 percent",
+            [oak(10, name="low"), oak("500m", name="high")],
+            [],
+            ask(requests={"cpu": 1}),
+            {"low": 30, "high": 70},
+            ratio([(20, 3), (80, 7)], "cpu"),
+        ),
     ],
 )
-def test_least_allocated_scores_as_upstream(
+def test_every_strategy_scores_as_upstream(
     nodes: Sequence[Node], present: Sequence[Pod], pod: Pod, scores: dict[str, int], args: Args
 ) -> None:
     assert scored(CycleHarness([*nodes, *present], fit(args)), pod) == scores
@@ -296,9 +351,9 @@ def test_the_score_lies_between_0_and_100_whatever_the_node_and_the_pods(
 @pytest.mark.parametrize(
     ("args", "path"),
     [
-        row("an unknown key", {"ignoredResource": [NPU]}, "args.ignoredResource is \"['acme.io/npu']\": unknown field"),
+        row("an unknown key", {"ignoredResource": [NPU]}, "args.ignoredResource is '[\"acme.io/npu\"]': unknown field"),
         row(
-            "a strategy that is not built yet",
+            "a strategy that nobody knows",
             {"scoringStrategy": {"type": "Most"}},
             "args.scoringStrategy.type is 'Most'",
         ),

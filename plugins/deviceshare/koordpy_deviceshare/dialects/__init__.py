@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from koordpy_api.errors import AnnotationError, Problem
 from koordpy_api.koordinator import AllocatedDevice, Allocations
 from koordpy_api.objects import Pod
 from koordpy_api.status import Status
@@ -62,6 +63,30 @@ def read_wish(pod: Pod) -> Wish | Status | None:
             case Status() as refusal:
                 return refusal
     return None
+
+
+def check_pod(pod: Pod) -> list[Problem]:
+    """What is wrong with a Pod as a person wrote it, in the words in which PreFilter refuses it."""
+    problems: list[Problem] = []
+    if isinstance(refusal := read_wish(pod), Status):
+        problems.append(Problem(_place_of_request(pod), "", refusal.message))
+    if pod.spec.node_name:  # what an unbound Pod says it holds, nobody trusts
+        try:
+            read_allocations(pod.metadata.annotations)
+        except AnnotationError as error:
+            problems.append(error.problem)
+    return problems
+
+
+def _place_of_request(pod: Pod) -> str:
+    """Where the device resources stand, if that is one place; sums over containers are nobody's in particular."""
+    places = [
+        f"spec.{key}[{index}].resources"
+        for key, containers in (("initContainers", pod.spec.init_containers), ("containers", pod.spec.containers))
+        for index, container in enumerate(containers)
+        if not RESOURCES.isdisjoint(container.resources.requests.keys() | container.resources.limits.keys())
+    ]
+    return places[0] if len(places) == 1 else "spec.containers"
 
 
 def read_allocations(annotations: Mapping[str, str]) -> Allocations | None:
