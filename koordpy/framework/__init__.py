@@ -1,8 +1,11 @@
 """Plugins: find them, check them, order them, call them.
 
-Lives here: the registry (entry points), the build (a profile becomes a Framework), the runner (class Framework: one
-method per extension point), the merge of bind plans, the Handle that plugins are given.
-May touch: plugins, pluggy (in build.py only), entry points.
-Never: the cluster, the order of the queue, the clock of the machine. A plugin's exception is caught in runner.py, while
-it is constructed in build.py, and nowhere else.
+In the order of a start: registry finds a plugin by entry point and declaration checks its class; build makes the
+plugins of a profile into one Framework, with a handle for them and their registrations. In the order of a Pod: runner
+is the class Framework, one method per extension point of points.py; calls is how one hook is called and blamed,
+verdicts what all answers at a point come to; waiting holds Pods for Permit, plans merges what is written with a bind.
+describe says what a person may ask of a plugin.
+May touch: plugins, pluggy (in build.py only), entry points, the configuration's catalogue.
+Never: the cluster, the order of the queue, the clock of the machine. A plugin's exception is caught in calls.py and
+runner.py; what comes up before a profile stands becomes a PluginError in registry, declaration, registrations, build.
 """

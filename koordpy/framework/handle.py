@@ -1,11 +1,12 @@
 """The Handle that the plugins of one profile are given."""
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from koordpy.errors import PluginError
-from koordpy_api import ObjectHandler, Problem
+from koordpy.framework.waiting import WaitingPods
+from koordpy_api import ObjectHandler, Problem, WaitingPod
 from koordpy_api.objects import KubeObject
 
 T = TypeVar("T")
@@ -24,14 +25,19 @@ class Subscription:
 
 
 class HostHandle:
-    """koordpy_api.Handle for one profile; `shared` is the same mapping for all profiles of a scheduler."""
+    """koordpy_api.Handle for one profile; `shared` and `waiting` are the same for all profiles of a scheduler."""
 
     def __init__(
-        self, accounted_resources: frozenset[str], report: Report, shared: MutableMapping[str, object]
+        self,
+        accounted_resources: frozenset[str],
+        report: Report,
+        shared: MutableMapping[str, object],
+        waiting: WaitingPods,
     ) -> None:
         self._accounted_resources = accounted_resources
         self._report = report
         self._shared = shared
+        self._waiting = waiting
         self._subscriptions: list[Subscription] | None = []
 
     @property
@@ -51,6 +57,12 @@ class HostHandle:
 
     def report(self, kind: str, name: str, problem: Problem) -> None:
         self._report(kind, name, problem)
+
+    def waiting_pods(self) -> Sequence[WaitingPod]:
+        return self._waiting.all()
+
+    def waiting_pod(self, uid: str) -> WaitingPod | None:
+        return self._waiting.get(uid)
 
     def close(self) -> tuple[Subscription, ...]:
         """End of construction; the subscriptions that were made."""

@@ -1,62 +1,56 @@
-"""class Framework: the plugins of one profile, one method per extension point.
+"""class Framework: the plugins of one profile, one method per extension point, in the order in which a Pod meets them.
 
-The only place that calls plugins, and so the only place where their exceptions are caught: each is blamed on its
-plugin, in the words of kube-scheduler. Source: pkg/scheduler/framework/runtime (framework.go).
+What one hook's exception or odd answer comes to is in calls.py; here is what all answers at one point come to.
+Source: pkg/scheduler/framework/runtime (framework.go).
 """
 
-import asyncio
-import inspect
-import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from koordpy.framework.calls import (
+    PLUGIN_FAULTS,
+    Chain,
+    ask,
+    ask_async,
+    attribute,
+    blame,
+    illegal,
+    is_refusal_or_error,
+    logger,
+)
 from koordpy.framework.handle import Subscription
 from koordpy.framework.plans import merge
+from koordpy.framework.registrations import Registration
+from koordpy.framework.verdicts import Candidates, Filtered, PostFiltered, narrow
+from koordpy.framework.waiting import WaitingPod, WaitingPods
 from koordpy_api import (
     Binding,
     Code,
     CycleState,
     NodeInfo,
     PodInfo,
+    PodPatch,
+    PostFilterResult,
     PreBindPlan,
     PreFilterResult,
+    Problem,
     QueuedPod,
     SortKey,
     StateKey,
     Status,
+    Wait,
     share,
 )
-from koordpy_api.objects import Pod
-
-logger = logging.getLogger("koordpy.framework")
-
-Chain = tuple[tuple[str, Callable[..., Any]], ...]
-"""(plugin, bound hook) pairs in profile order."""
+from koordpy_api.objects import KubeObject, Pod
 
 MAX_SCORE: Final = 100
 SKIPPED_FILTERS: Final = StateKey[frozenset[str]]("koordpy/skipped-filters", clone=share)
 LAST: Final[SortKey] = (2**63 - 1,)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """What PreFilter left: the nodes worth looking at, and the refusal of those that are not."""
-
-    nodes: Sequence[NodeInfo]
-    absent: Status | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filtered:
-    """What Filter said: the nodes that fit, and why each of the others does not."""
-
-    feasible: list[NodeInfo]
-    refusals: dict[str, Status]
 
 
 @dataclass(frozen=True)
@@ -65,6 +59,10 @@ class Framework:
 
     annotation_prefixes: what of running Pods' annotations its plugins want kept.
     subscriptions: the kinds of objects that its plugins want to be told of.
+    registrations: which events may help a Pod that its plugins refused.
+    waiting: the Pods that Permit holds; the same for all profiles of a scheduler.
+    left_out: plugins of the profile that are not built yet.
+    percentage_of_nodes_to_score: None or 0 to look at all nodes.
     """
 
     profile: str
@@ -72,9 +70,25 @@ class Framework:
     weights: Mapping[str, int]
     annotation_prefixes: tuple[str, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
+    registrations: tuple[Registration, ...] = ()
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    left_out: frozenset[str] = frozenset()
+    percentage_of_nodes_to_score: int | None = None
     _warned: set[tuple[str, str]] = field(default_factory=set)
 
     # -- before the attempt ------------------------------------------------------------------------------------------
+
+    def run_pre_enqueue(self, pod: Pod) -> Status | None:
+        """The first answer that is not None gates the Pod; what breaks, too, but it is logged."""
+        for plugin, hook in self.chains["pre_enqueue"]:
+            try:
+                answer = hook(pod)
+            except PLUGIN_FAULTS as error:
+                self._complain(plugin, "pre_enqueue", pod.key)
+                return Status.error(f'running PreEnqueue plugin "{plugin}": {type(error).__name__}: {error}').by(plugin)
+            if answer is not None:
+                return answer.by(plugin) if is_refusal_or_error(answer) else illegal(plugin, "PreEnqueue", answer)
+        return None
 
     def queue_sort(self, queued: QueuedPod) -> SortKey:
         plugin, hook = self.chains["queue_sort"][0]
@@ -82,7 +96,7 @@ class Framework:
             key: SortKey = hook(queued)
             if not (isinstance(key, tuple) and all(isinstance(part, int) for part in key)):
                 raise TypeError(f"{key!r} is no tuple of integers")
-        except Exception:
+        except PLUGIN_FAULTS:
             self._complain(plugin, "queue_sort", queued.pod.key)
             return LAST
         return key
@@ -99,6 +113,22 @@ class Framework:
     def node_updated(self, old: NodeInfo, new: NodeInfo) -> None:
         self._tell("node_updated", new.name, old, new)
 
+    # -- outside of any attempt --------------------------------------------------------------------------------------
+
+    def run_check(self, obj: KubeObject) -> list[tuple[str, Problem]]:
+        """What each plugin finds wrong with an object that a person wrote. A plugin that breaks is a problem too."""
+        found: list[tuple[str, Problem]] = []
+        for plugin, hook in self.chains["check"]:
+            try:
+                problems = hook(obj)
+                if not all(isinstance(problem, Problem) for problem in problems):
+                    raise TypeError(f"{problems!r} is no list of Problems")
+                found += [(plugin, problem) for problem in problems]
+            except PLUGIN_FAULTS as error:
+                self._complain(plugin, "check", obj.key)
+                found.append((plugin, Problem("", "", f'plugin "{plugin}" failed: {type(error).__name__}: {error}')))
+        return found
+
     # -- the scheduling cycle ----------------------------------------------------------------------------------------
 
     def run_pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Candidates | Status:
@@ -106,26 +136,57 @@ class Framework:
         refusal: Status | None = None
         skipped: set[str] = set()
         wanted: dict[str, frozenset[str]] = {}
-        for plugin, hook in self.chains["pre_filter"]:
-            answer = _ask(plugin, f'running PreFilter plugin "{plugin}"', hook, state, pod, nodes)
-            match answer:
-                case None:
-                    pass
-                case PreFilterResult(node_names):
-                    wanted[plugin] = node_names
-                case Status(code=Code.SKIP):
-                    skipped.add(plugin)
-                case Status(code=Code.UNSCHEDULABLE):
-                    refusal = answer
-                case Status(code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE | Code.ERROR):
-                    return answer
-                case _:
-                    return _illegal(plugin, "PreFilter", answer)
-        state.write(SKIPPED_FILTERS, frozenset(skipped))
-        return refusal or _narrow(nodes, wanted)
+        try:
+            for plugin, hook in self.chains["pre_filter"]:
+                answer = ask(plugin, f'running PreFilter plugin "{plugin}"', hook, state, pod, nodes)
+                match answer:
+                    case None:
+                        pass
+                    case PreFilterResult(frozenset() | set() as node_names):
+                        wanted[plugin] = frozenset(node_names)
+                    case Status(code=Code.SKIP):
+                        skipped.add(plugin)
+                    case Status(code=Code.UNSCHEDULABLE):
+                        refusal = answer
+                    case Status(code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE | Code.ERROR):
+                        return answer
+                    case _:
+                        return illegal(plugin, "PreFilter", answer)
+        finally:
+            state.write(SKIPPED_FILTERS, frozenset(skipped))  # also for a dry run after a refusal
+        return refusal or narrow(nodes, wanted)
 
-    def run_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Filtered | Status:
-        """Each node is asked about until one plugin refuses it. A Status means that a plugin broke."""
+    def run_add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> Status | None:
+        """For a dry run: `added` comes to the node. A Status means that a plugin broke."""
+        return self._move_pod("add_pod", "AddPod", state, pod, added, node_info)
+
+    def run_remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> Status | None:
+        """For a dry run: `removed` leaves the node. A Status means that a plugin broke."""
+        return self._move_pod("remove_pod", "RemovePod", state, pod, removed, node_info)
+
+    def _move_pod(
+        self, hook_name: str, upstream: str, state: CycleState, pod: Pod, moved: PodInfo, node_info: NodeInfo
+    ) -> Status | None:
+        skipped = state.get(SKIPPED_FILTERS) or frozenset()
+        for plugin, hook in self.chains[hook_name]:
+            if plugin in skipped:
+                continue
+            answer = ask(
+                plugin, f'running {upstream} on PreFilter plugin "{plugin}"', hook, state, pod, moved, node_info
+            )
+            if answer is not None:
+                is_error = isinstance(answer, Status) and answer.code is Code.ERROR
+                broken: Status = answer if is_error else illegal(plugin, upstream, answer)
+                return broken
+        return None
+
+    def run_filter(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], enough: int | None = None
+    ) -> Filtered | Status:
+        """Each node is asked about until one plugin refuses it, and no more once `enough` fit.
+
+        A Status means that a plugin broke.
+        """
         skipped = state.get(SKIPPED_FILTERS) or frozenset()
         chain = [(plugin, hook) for plugin, hook in self.chains["filter"] if plugin not in skipped]
         feasible: list[NodeInfo] = []
@@ -138,26 +199,58 @@ class Framework:
                         break
                 else:
                     feasible.append(node)
+                    if len(feasible) == enough:
+                        break
                     continue
                 if not isinstance(answer, Status) or not answer.is_rejected:
                     if isinstance(answer, Status) and answer.code is Code.ERROR:
-                        broken: Status = _attribute(plugin, f'running "{plugin}" filter plugin', answer)
+                        broken: Status = attribute(plugin, f'running "{plugin}" filter plugin', answer)
                         return broken
-                    return _illegal(plugin, "Filter", answer)
+                    return illegal(plugin, "Filter", answer)
                 refusals[node.name] = answer.by(plugin)
-        except Exception as error:
-            return _blame(plugin, f'running "{plugin}" filter plugin', error)
+        except PLUGIN_FAULTS as error:
+            return blame(plugin, f'running "{plugin}" filter plugin', error)
         return Filtered(feasible, refusals)
+
+    def run_post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFiltered:
+        """Plugins are asked until one makes room, says that nothing helps, or breaks. refusals: of every node."""
+        refused: list[Status] = []
+        nominated: str | None = None
+        for plugin, hook in self.chains["post_filter"]:
+            doing = f'running PostFilter plugin "{plugin}"'
+            answer = ask(plugin, doing, hook, state, pod, refusals)
+            match answer:
+                case None:
+                    continue
+                case PostFilterResult(str() as node_name, None):
+                    return PostFiltered(node_name)
+                case PostFilterResult(str() as nominated, Status() as refusal):
+                    refusal = attribute(plugin, doing, refusal)
+                case _:
+                    refusal = answer
+            if not is_refusal_or_error(refusal):
+                return PostFiltered(None, illegal(plugin, "PostFilter", refusal))
+            if refusal.code is Code.ERROR:
+                return PostFiltered(None, refusal)
+            if refusal.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return PostFiltered(nominated, refusal)
+            refused.append(refusal)
+        if not refused:
+            return PostFiltered(nominated)
+        reasons = (reason for refusal in refused for reason in refusal.reasons)
+        return PostFiltered(nominated, Status.unschedulable(*reasons).by(refused[0].plugin))
 
     def run_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> npt.NDArray[np.int64] | Status:
         """The weighted total of every node. A Status means that a plugin broke."""
         skipped: set[str] = set()
         for plugin, hook in self.chains["pre_score"]:
-            answer = _ask(plugin, f'running PreScore plugin "{plugin}"', hook, state, pod, nodes)
+            answer = ask(plugin, f'running PreScore plugin "{plugin}"', hook, state, pod, nodes)
             if isinstance(answer, Status) and answer.code is Code.SKIP:
                 skipped.add(plugin)
             elif answer is not None:
-                return answer if answer.code is Code.ERROR else _illegal(plugin, "PreScore", answer)
+                is_error = isinstance(answer, Status) and answer.code is Code.ERROR
+                broken: Status = answer if is_error else illegal(plugin, "PreScore", answer)
+                return broken
         totals = np.zeros(len(nodes), dtype=np.int64)
         normalizers = dict(self.chains["normalize_scores"])
         for plugin, hook in self.chains["score"]:
@@ -171,8 +264,8 @@ class Framework:
                 if plugin in normalizers:
                     doing = f'running Normalize on Score plugins: plugin "{plugin}" failed with'
                     normalizers[plugin](state, pod, scores)
-            except Exception as error:
-                return _blame(plugin, doing, error)
+            except PLUGIN_FAULTS as error:
+                return blame(plugin, doing, error)
             if scores.min() < 0 or scores.max() > MAX_SCORE:
                 wrong = int(scores.min() if scores.min() < 0 else scores.max())
                 return Status.error(
@@ -184,10 +277,10 @@ class Framework:
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         for plugin, hook in self.chains["reserve"]:
-            answer = _ask(plugin, f'running Reserve plugin "{plugin}"', hook, state, pod, node_name)
+            answer = ask(plugin, f'running Reserve plugin "{plugin}"', hook, state, pod, node_name)
             if answer is not None:
-                legal = isinstance(answer, Status) and (answer.is_rejected or answer.code is Code.ERROR)
-                return answer if legal else _illegal(plugin, "Reserve", answer)
+                refusal: Status = answer if is_refusal_or_error(answer) else illegal(plugin, "Reserve", answer)
+                return refusal
         return None
 
     def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
@@ -195,35 +288,69 @@ class Framework:
         for plugin, hook in reversed(self.chains["unreserve"]):
             try:
                 hook(state, pod, node_name)
-            except Exception:
+            except PLUGIN_FAULTS:
                 self._complain(plugin, "unreserve", pod.key)
 
+    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """The first refusal counts. Without one, and if somebody wants to wait, the Pod is in `waiting` afterwards."""
+        timeouts_s: dict[str, float] = {}
+        for plugin, hook in self.chains["permit"]:
+            answer = ask(plugin, f'running Permit plugin "{plugin}"', hook, state, pod, node_name)
+            match answer:
+                case None:
+                    pass
+                case Wait(int() | float() as timeout_s) if timeout_s >= 0:
+                    timeouts_s[plugin] = timeout_s
+                case Status() if is_refusal_or_error(answer):
+                    return answer
+                case _:
+                    return illegal(plugin, "Permit", answer)
+        if timeouts_s:
+            self.waiting.add(WaitingPod(pod, node_name, timeouts_s))
+        return None
+
     # -- the binding cycle -------------------------------------------------------------------------------------------
+
+    async def wait_on_permit(self, pod: Pod) -> Status | None:
+        """Returns at once if nobody asked to wait; else when all have allowed the Pod, or one rejected it."""
+        if (waiting := self.waiting.get(pod.uid)) is None:
+            return None
+        try:
+            return await waiting.settled()
+        finally:
+            self.waiting.remove(pod.uid)
 
     async def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> PreBindPlan | Status:
         """All plans merged into one, or the first answer that is none."""
         plans: list[tuple[str, PreBindPlan]] = []
         for plugin, hook in self.chains["pre_bind"]:
-            answer = await _ask_async(plugin, f'running PreBind plugin "{plugin}"', hook, state, pod, node_name)
+            answer = await ask_async(plugin, f'running PreBind plugin "{plugin}"', hook, state, pod, node_name)
             match answer:
                 case None:
                     pass
-                case PreBindPlan():
+                case PreBindPlan(PodPatch(Mapping())):
                     plans.append((plugin, answer))
-                case Status() if answer.is_rejected or answer.code is Code.ERROR:
+                case Status() if is_refusal_or_error(answer):
                     return answer
                 case _:
-                    return _illegal(plugin, "PreBind", answer)
+                    return illegal(plugin, "PreBind", answer)
         return merge(plans)
 
     async def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Binding | Status:
         """The first answer that is not None. Status(SUCCESS) means that the plugin bound the Pod itself."""
         for plugin, hook in self.chains["bind"]:
-            answer = await _ask_async(plugin, f'running Bind plugin "{plugin}"', hook, state, pod, node_name)
-            if answer is None:
+            answer = await ask_async(plugin, f'running Bind plugin "{plugin}"', hook, state, pod, node_name)
+            if answer is None or (isinstance(answer, Status) and answer.code is Code.SKIP):
                 continue
-            return answer if isinstance(answer, Binding | Status) else _illegal(plugin, "Bind", answer)
+            return answer if isinstance(answer, Binding | Status) else illegal(plugin, "Bind", answer)
         return Status.error("no Bind plugin took the Pod")
+
+    async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Every one of them, whatever the others do; the Pod is bound."""
+        for plugin, hook in self.chains["post_bind"]:
+            answer = await ask_async(plugin, f'running PostBind plugin "{plugin}"', hook, state, pod, node_name)
+            if answer is not None:
+                logger.warning("plugin %s answered at PostBind, where nobody listens", plugin)
 
     # -- blame -------------------------------------------------------------------------------------------------------
 
@@ -231,7 +358,7 @@ class Framework:
         for plugin, hook in self.chains[hook_name]:
             try:
                 hook(*args)
-            except Exception:
+            except PLUGIN_FAULTS:
                 self._complain(plugin, hook_name, subject)
 
     def _complain(self, plugin: str, hook_name: str, subject: str) -> None:
@@ -239,63 +366,3 @@ class Framework:
         first = (plugin, hook_name) not in self._warned
         self._warned.add((plugin, hook_name))
         logger.error("plugin %s failed in %s of %s", plugin, hook_name, subject, exc_info=first)
-
-
-def _ask(plugin: str, doing: str, hook: Callable[..., Any], *args: object) -> Any:
-    try:
-        answer = hook(*args)
-    except Exception as error:
-        return _blame(plugin, doing, error)
-    return _attribute(plugin, doing, answer)
-
-
-async def _ask_async(plugin: str, doing: str, hook: Callable[..., Any], *args: object) -> Any:
-    try:
-        answer = hook(*args)
-        if inspect.isawaitable(answer):
-            answer = await _result(answer)
-    except asyncio.CancelledError as error:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise  # the host's own will
-        return _blame(plugin, doing, error)  # something inside the plugin was cancelled
-    except Exception as error:
-        return _blame(plugin, doing, error)
-    return _attribute(plugin, doing, answer)
-
-
-async def _result(answer: Awaitable[Any]) -> Any:
-    return await answer
-
-
-def _attribute(plugin: str, doing: str, answer: Any) -> Any:
-    """A Status with its plugin's name; an error also with what was going on, as upstream wraps it."""
-    if not isinstance(answer, Status):
-        return answer
-    if answer.code is Code.ERROR:
-        answer = Status.error(f"{doing}: {answer.message}", details=answer.details)
-    return answer.by(plugin)
-
-
-def _blame(plugin: str, doing: str, error: BaseException) -> Status:
-    logger.error("%s: %s: %s", doing, type(error).__name__, error, exc_info=error)
-    return Status.error(f"{doing}: {type(error).__name__}: {error}").by(plugin)
-
-
-def _illegal(plugin: str, point: str, answer: object) -> Status:
-    said = answer.code.name if isinstance(answer, Status) else type(answer).__name__
-    return Status.error(f'plugin "{plugin}" answered {said}, which is unsupported at {point}').by(plugin)
-
-
-def _narrow(nodes: Sequence[NodeInfo], wanted: Mapping[str, frozenset[str]]) -> Candidates | Status:
-    """Only the nodes that every plugin of `wanted` named."""
-    if not wanted:
-        return Candidates(nodes)
-    names = frozenset.intersection(*wanted.values())
-    plugins = sorted(wanted)
-    if not names and len(plugins) == 1:
-        return Status.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}").by(plugins[0])
-    reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
-    if not names:
-        return Status.unresolvable(f"{reason} simultaneously").by(plugins[0])
-    return Candidates([node for node in nodes if node.name in names], Status.unresolvable(reason).by(plugins[0]))

@@ -7,6 +7,7 @@
                          ▲                            │ or five minutes passed
                          └────────────────────────────┘
 
+On each way to active a plugin may gate the pod: it then waits aside, and is asked again whenever something changed.
 A plain queue: every change of the cluster that may help wakes every unschedulable pod, within its back-off.
 Source: pkg/scheduler/backend/queue (scheduling_queue.go).
 """
@@ -20,7 +21,7 @@ from typing import Final
 
 from koordpy.clock import Clock
 from koordpy.queue.backoff import Backoff
-from koordpy_api import QueuedPod, SortKey
+from koordpy_api import QueuedPod, SortKey, Status
 from koordpy_api.objects import Pod
 
 MAX_IN_UNSCHEDULABLE_S: Final = 300.0
@@ -49,8 +50,16 @@ class QueuedPodInfo:
 class SchedulingQueue:
     """One per scheduler; all pods of its profiles."""
 
-    def __init__(self, sort_key: Callable[[QueuedPod], SortKey], clock: Clock, backoff: Backoff) -> None:
+    def __init__(
+        self,
+        sort_key: Callable[[QueuedPod], SortKey],
+        clock: Clock,
+        backoff: Backoff,
+        gate: Callable[[Pod], Status | None] = lambda pod: None,
+    ) -> None:
+        """gate: why this pod must not be tried now, if there is a reason."""
         self._sort_key = sort_key
+        self._gate = gate
         self._clock = clock
         self._backoff = backoff
         self._sequence = count()
@@ -61,6 +70,7 @@ class SchedulingQueue:
         self._active: dict[str, tuple[int, QueuedPodInfo]] = {}
         self._waiting: dict[str, tuple[int, QueuedPodInfo]] = {}
         self._unschedulable: dict[str, QueuedPodInfo] = {}
+        self._gated: dict[str, QueuedPodInfo] = {}
         self._in_flight: dict[str, QueuedPodInfo] = {}
 
     # -- reading -----------------------------------------------------------------------------------------------------
@@ -72,6 +82,7 @@ class SchedulingQueue:
             "active": len(self._active),
             "backoff": len(self._waiting) - unschedulable,
             "unschedulable": unschedulable,
+            "gated": len(self._gated),
         }
 
     def is_in_flight(self, uid: str) -> bool:
@@ -88,25 +99,26 @@ class SchedulingQueue:
             queued = self._active[uid][1]
             queued.pod = pod
             self._push_active(queued)
-        elif uid in self._waiting:
-            queued = self._waiting[uid][1]
+        elif uid in self._waiting or uid in self._gated:
+            queued = self._gated[uid] if uid in self._gated else self._waiting[uid][1]
             before, queued.pod = queued.pod, pod
             if _asks_differently(before, pod):
                 self._wake(queued)
         else:
             now = self._clock.monotonic()
-            self._push_active(QueuedPodInfo(pod, now, now))
+            self._admit(QueuedPodInfo(pod, now, now))
 
     def delete(self, uid: str) -> None:
         """The pod is gone, or no longer ours to schedule. One in flight will not be queued again."""
         self._active.pop(uid, None)
         self._waiting.pop(uid, None)
         self._unschedulable.pop(uid, None)
+        self._gated.pop(uid, None)
         self._in_flight.pop(uid, None)
 
     def wake_all(self) -> None:
         """Something changed that may make room: nobody waits longer than his back-off."""
-        for queued in list(self._unschedulable.values()):
+        for queued in [*self._unschedulable.values(), *self._gated.values()]:
             self._wake(queued)
 
     # -- the loop ----------------------------------------------------------------------------------------------------
@@ -148,7 +160,7 @@ class SchedulingQueue:
             self._unschedulable[uid] = queued
             self._push_waiting(queued, queued.queued_at + MAX_IN_UNSCHEDULABLE_S)
         else:
-            self._push_waiting(queued, self._ready_at(queued))
+            self._wake(queued)
         return True
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -157,8 +169,25 @@ class SchedulingQueue:
         return queued.queued_at + self._backoff.seconds(queued.errors or queued.failures)
 
     def _wake(self, queued: QueuedPodInfo) -> None:
+        """To its back-off, which may be over already; unless it is gated."""
         self._unschedulable.pop(queued.pod.uid, None)
-        self._push_waiting(queued, self._ready_at(queued))
+        if not self._is_gated(queued):
+            self._push_waiting(queued, self._ready_at(queued))
+
+    def _admit(self, queued: QueuedPodInfo) -> None:
+        """To the active pods, unless it is gated."""
+        if not self._is_gated(queued):
+            self._push_active(queued)
+
+    def _is_gated(self, queued: QueuedPodInfo) -> bool:
+        """Ask; a pod that is gated is nowhere else."""
+        uid = queued.pod.uid
+        if self._gate(queued.pod) is None:
+            self._gated.pop(uid, None)
+            return False
+        self._waiting.pop(uid, None)
+        self._gated[uid] = queued
+        return True
 
     def _push_active(self, queued: QueuedPodInfo) -> None:
         sequence = next(self._sequence)
@@ -186,8 +215,11 @@ class SchedulingQueue:
             heapq.heappop(self._ready_heap)
             if is_current:
                 _, queued = self._waiting.pop(uid)
-                self._unschedulable.pop(uid, None)
-                self._push_active(queued)
+                # After its back-off it was asked already; after five minutes of nothing, it was not.
+                if self._unschedulable.pop(uid, None) is None:
+                    self._push_active(queued)
+                else:
+                    self._admit(queued)
         return None
 
 

@@ -1,4 +1,4 @@
-"""The second half of a placement: ask the plugins, write the Binding, settle what became of it.
+"""The second half of a placement: wait for Permit, ask the plugins, write the Binding, settle what became of it.
 
 A task per Pod, so binds overlap; at most MAX_BINDS_ON_THE_WIRE requests are under way at once. What was booked for a
 Pod stays booked until the API server's answer is known: a request without an answer is sent again, which is safe, since
@@ -59,6 +59,10 @@ class BindingCycle:
     async def bind(self, framework: Framework, placed: Placed) -> NotPlaced | Taken | None:
         """Bind a Pod to the node that is held for it; None if it is bound."""
         pod, state, node_name = placed.pod, placed.state, placed.node_name
+        if framework.waiting.get(pod.uid) is not None:
+            self._failure.nominate(pod, node_name)  # whoever looks at the cluster meanwhile should count it there
+        if (refusal := await framework.wait_on_permit(pod)) is not None:
+            return NotPlaced.on_node(placed, refusal)
         plan = await framework.run_pre_bind(state, pod, node_name)
         if isinstance(plan, Status):
             return NotPlaced.on_node(placed, plan)

@@ -4,7 +4,7 @@ Source: pkg/scheduler/framework (types.go, FitError.Error); the text must match,
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from koordpy_api import Code, Status
@@ -17,13 +17,15 @@ class Diagnosis:
     """What one attempt found out.
 
     refusals: node → why. node_count: how many nodes there were. absent: what holds for nodes without a refusal of
-    their own. pre_filter: the refusal that settled the Pod before any node was looked at.
+    their own. pre_filter: the refusal that settled the Pod before any node was looked at. post_filter: what was said
+    of making room.
     """
 
     node_count: int
     refusals: Mapping[str, Status] = field(default_factory=dict)
     absent: Status | None = None
     pre_filter: Status | None = None
+    post_filter: str = ""
 
     @classmethod
     def of(cls, node_name: str, refusal: Status) -> "Diagnosis":
@@ -36,8 +38,16 @@ class Diagnosis:
         statuses = [*self.refusals.values(), *(status for status in (self.absent, self.pre_filter) if status)]
         return frozenset(status.plugin for status in statuses if status.plugin)
 
+    def of_every_node(self, names: Iterable[str]) -> dict[str, Status]:
+        """What holds for each of these nodes."""
+        otherwise = self.pre_filter or self.absent or Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
+        return {name: self.refusals.get(name, otherwise) for name in names}
+
     def message(self) -> str:
         """0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable."""
+        return f"{self._counted()} {self.post_filter}" if self.post_filter else self._counted()
+
+    def _counted(self) -> str:
         head = f"0/{self.node_count} nodes are available:"
         if self.pre_filter is not None:
             return f"{head} {self.pre_filter.message}."

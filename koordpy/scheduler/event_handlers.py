@@ -14,13 +14,14 @@ from koordpy_api.objects import KubeObject, Node, Pod
 class PodEvents:
     """Assigned Pods of every scheduler go to the cache; unassigned ones of ours to the queue.
 
-    is_ours: does one of our profiles have this schedulerName?
+    is_ours: does one of our profiles have this schedulerName? release: end a Pod's waiting at Permit, if it waits.
     """
 
     cache: Cache
     queue: SchedulingQueue
     is_ours: Callable[[str], bool]
     report: Report
+    release: Callable[[str], None]
 
     def added(self, obj: Pod) -> None:
         if obj.is_terminated:
@@ -36,6 +37,8 @@ class PodEvents:
         if not new.spec.node_name and self.cache.is_assumed(new.uid):
             # From before our bind, which the API server will refuse if this one makes a difference; then this is what
             # is tried again. Once the bind is through it says nothing any more.
+            if new.metadata.deletion_timestamp:
+                self.release(new.uid)
             if self.queue.is_in_flight(new.uid):
                 self.added(new)
             return
@@ -44,12 +47,14 @@ class PodEvents:
     def deleted(self, obj: Pod) -> None:
         """Gone, or finished for good: it holds nothing any more, and neither does what we assumed for it."""
         self.queue.delete(obj.uid)
+        self.release(obj.uid)
         if self.cache.pod(obj.uid) is not None:
             self.cache.remove_pod(obj.uid)
             self.queue.wake_all()
 
     def _count(self, pod: Pod) -> None:
         self.queue.delete(pod.uid)
+        self.release(pod.uid)  # if it still waits, somebody else bound it
         before = self.cache.pod(pod.uid)
         try:
             self.cache.set_pod(pod)

@@ -32,6 +32,7 @@ class NotPlaced:
 
     status: the answer as a whole; its message goes to the user.
     held: the node that is still held for the Pod; failure.py lets go of it.
+    nominated: the node on which room is being made; "" takes an earlier nomination back, None leaves it.
     wait_for_change: nothing can have changed since; the Pod need not be tried again before something does.
     """
 
@@ -41,6 +42,7 @@ class NotPlaced:
     status: Status
     diagnosis: Diagnosis | None = None
     held: str = ""
+    nominated: str | None = ""
     wait_for_change: bool = False
 
     @classmethod

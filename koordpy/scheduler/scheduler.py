@@ -23,14 +23,14 @@ from koordpy.scheduler.outcome import NotPlaced, Placed, Taken
 from koordpy.scheduler.scheduling_cycle import SchedulingCycle
 from koordpy.telemetry.metrics import Metrics
 from koordpy.telemetry.problems import ProblemLog
-from koordpy_api import ObjectHandler
+from koordpy_api import ObjectHandler, Status
 from koordpy_api.objects import KubeObject, Node, Pod
 
 logger = logging.getLogger("koordpy.scheduler")
 
 # The API server leaves finished Pods out, so one that finishes arrives as deleted.
 UNFINISHED_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
-DRAIN_S: Final = 20.0
+DRAIN_S: Final = 15.0
 EVENTS_DRAIN_S: Final = 5.0
 OBSERVE_EVERY_S: Final = 1.0
 
@@ -59,7 +59,7 @@ class Scheduler:
         prefixes = tuple(dict.fromkeys(prefix for profile in profiles for prefix in profile.annotation_prefixes))
         self.around = around
         self.cache = Cache(profiles, prefixes)
-        self.queue = SchedulingQueue(profiles[0].queue_sort, around.clock, backoff)
+        self.queue = SchedulingQueue(profiles[0].queue_sort, around.clock, backoff, self._gate)
         self.recorder = Recorder(around.cluster, around.clock, around.hostname)
         self.is_ready = False
         self._stop = asyncio.Event()
@@ -103,7 +103,10 @@ class Scheduler:
             await asyncio.sleep(0)  # watch events and binds get their turn between two cycles
 
     async def _drain(self) -> None:
-        """Binds first: what they hold is settled only when their answers are in."""
+        """Binds first: what they hold is settled only when their answers are in. Who waits at Permit waits no more."""
+        for framework in self.frameworks.values():
+            for waiting in framework.waiting.all():
+                waiting.reject("", "the scheduler is stopping")
         await _end(self._binds, DRAIN_S)
         await _end(self._failure.conditions.values(), EVENTS_DRAIN_S)
         await self.recorder.drain(EVENTS_DRAIN_S)
@@ -134,10 +137,12 @@ class Scheduler:
                 self._count("error", framework, started)
             case None:
                 self._bound(framework, placed, started)
+                await framework.run_post_bind(placed.state, placed.pod, placed.node_name)
 
     def _bound(self, framework: Framework, placed: Placed, started: float) -> None:
         pod, node_name = placed.pod, placed.node_name
         self.queue.done(pod.uid)
+        self._failure.nominated.pop(pod.uid, None)  # the bind took it off the Pod
         self._count("scheduled", framework, started)
         logger.info("pod %s bound to %s", pod.key, node_name)
         note = f"Successfully assigned {pod.key} to {node_name}"
@@ -146,6 +151,15 @@ class Scheduler:
     def _fail(self, framework: Framework, failed: NotPlaced, started: float) -> None:
         self._failure.leave(framework, failed)
         self._count("unschedulable" if failed.status.is_rejected else "error", framework, started)
+
+    def _gate(self, pod: Pod) -> Status | None:
+        """Does a plugin of the Pod's profile keep it from being tried?"""
+        return self.frameworks[pod.spec.scheduler_name].run_pre_enqueue(pod)
+
+    def _release(self, uid: str) -> None:
+        """The Pod is going: nobody need wait for it at Permit."""
+        for framework in self.frameworks.values():
+            framework.waiting.reject(uid, "removed")
 
     # -- wiring ------------------------------------------------------------------------------------------------------
 
@@ -159,7 +173,7 @@ class Scheduler:
         for kind in handlers:
             handlers[kind].append(WakeUp(self.queue))
         handlers[Node].append(NodeEvents(self.cache, self.queue, report))
-        handlers[Pod].append(PodEvents(self.cache, self.queue, self.frameworks.__contains__, report))
+        handlers[Pod].append(PodEvents(self.cache, self.queue, self.frameworks.__contains__, report, self._release))
         return handlers
 
     def _informer(self, kind: type[KubeObject], handlers: list[ObjectHandler[Any]]) -> Informer[Any]:

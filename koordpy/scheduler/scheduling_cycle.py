@@ -4,26 +4,31 @@ Source: pkg/scheduler (schedule_one.go, schedulingCycle).
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 
 from koordpy.cache.cache import Cache
 from koordpy.cache.snapshot import Snapshot
-from koordpy.framework.runner import Candidates, Filtered, Framework
+from koordpy.framework.runner import Framework
+from koordpy.framework.verdicts import Candidates, Filtered
 from koordpy.queue.queue import QueuedPodInfo
 from koordpy.scheduler.diagnosis import NO_NODES, Diagnosis
 from koordpy.scheduler.outcome import NotPlaced, Placed
+from koordpy.scheduler.sampling import nodes_to_find
+from koordpy.scheduler.unheard import refuse_unheard
 from koordpy_api import Code, CycleState, NodeInfo, QuantityError, Status
 from koordpy_api.objects import Pod
 
 
 class SchedulingCycle:
-    """Holds what every attempt needs, and nothing of any attempt."""
+    """Holds what every attempt needs, and nothing of any attempt but where the next search starts."""
 
     def __init__(self, cache: Cache, rng: Random) -> None:
         self._cache = cache
         self._rng = rng
+        self._next_start = 0
 
     def schedule(self, framework: Framework, queued: QueuedPodInfo) -> Placed | NotPlaced:
         """Pick a node for one Pod and hold it. No exception of a plugin crosses this line."""
@@ -32,12 +37,12 @@ class SchedulingCycle:
         # 1. Freeze what we believe.
         snapshot = self._cache.update_snapshot()
 
-        # 2. Find the nodes that fit.
-        found = find_feasible(framework, state, pod, snapshot)
+        # 2. Find the nodes that fit; if none, ask whether room can be made.
+        found = self._find_feasible(framework, state, pod, snapshot)
         if isinstance(found, Status):
             return NotPlaced(queued, pod, state, found)
         if isinstance(found, Diagnosis):
-            return NotPlaced(queued, pod, state, found.status(), diagnosis=found, wait_for_change=True)
+            return _make_room(framework, NotPlaced(queued, pod, state, found.status(), found), snapshot)
 
         # 3. Prefer one.
         node_name = self._pick(framework, state, pod, found)
@@ -49,9 +54,40 @@ class SchedulingCycle:
             self._cache.assume(pod, node_name)
         except QuantityError as error:  # of a request that no plugin of the profile read
             return NotPlaced(queued, pod, state, Status.error(str(error)))
-        if (refusal := framework.run_reserve(state, pod, node_name)) is not None:
-            return NotPlaced.on_node(Placed(queued, pod, state, node_name), refusal)
-        return Placed(queued, pod, state, node_name)
+        placed = Placed(queued, pod, state, node_name)
+        refusal = framework.run_reserve(state, pod, node_name) or framework.run_permit(state, pod, node_name)
+        return placed if refusal is None else NotPlaced.on_node(placed, refusal)
+
+    def _find_feasible(
+        self, framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot
+    ) -> Sequence[NodeInfo] | Diagnosis | Status:
+        """The nodes that fit; or why none does; or what broke."""
+        if not snapshot.nodes:
+            return Status.unresolvable(NO_NODES)
+        if (unheard := refuse_unheard(pod, framework.left_out)) is not None:
+            return Diagnosis(len(snapshot.nodes), pre_filter=unheard)
+        candidates = framework.run_pre_filter(state, pod, snapshot.nodes)
+        if isinstance(candidates, Status):
+            if candidates.code is Code.ERROR:
+                return candidates
+            return Diagnosis(len(snapshot.nodes), pre_filter=candidates)
+        filtered = self._filter(framework, state, pod, candidates.nodes)
+        if isinstance(filtered, Status):
+            return filtered
+        return filtered.feasible or _diagnose(snapshot, candidates, filtered)
+
+    def _filter(
+        self, framework: Framework, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
+    ) -> Filtered | Status:
+        """All nodes; or, if the profile wants fewer, enough of them, starting where the last search ended."""
+        enough = nodes_to_find(len(nodes), framework.percentage_of_nodes_to_score)
+        if enough >= len(nodes):
+            return framework.run_filter(state, pod, nodes)
+        start = self._next_start % len(nodes)
+        filtered = framework.run_filter(state, pod, [*nodes[start:], *nodes[:start]], enough)
+        if isinstance(filtered, Filtered):
+            self._next_start = start + len(filtered.feasible) + len(filtered.refusals)
+        return filtered
 
     def _pick(self, framework: Framework, state: CycleState, pod: Pod, feasible: Sequence[NodeInfo]) -> str | Status:
         """The best-scored node; among equals the seeded random source decides."""
@@ -64,21 +100,18 @@ class SchedulingCycle:
         return feasible[int(best[self._rng.randrange(len(best))])].name
 
 
-def find_feasible(
-    framework: Framework, state: CycleState, pod: Pod, snapshot: Snapshot
-) -> Sequence[NodeInfo] | Diagnosis | Status:
-    """The nodes that fit; or why none does; or what broke."""
-    if not snapshot.nodes:
-        return Status.unresolvable(NO_NODES)
-    candidates = framework.run_pre_filter(state, pod, snapshot.nodes)
-    if isinstance(candidates, Status):
-        if candidates.code is Code.ERROR:
-            return candidates
-        return Diagnosis(len(snapshot.nodes), pre_filter=candidates)
-    filtered = framework.run_filter(state, pod, candidates.nodes)
-    if isinstance(filtered, Status):
-        return filtered
-    return filtered.feasible or _diagnose(snapshot, candidates, filtered)
+def _make_room(framework: Framework, refused: NotPlaced, snapshot: Snapshot) -> NotPlaced:
+    """Refused it stays, whatever PostFilter says; but it may be nominated, and its message grows."""
+    diagnosis = refused.diagnosis
+    assert diagnosis is not None
+    made = framework.run_post_filter(
+        refused.state, refused.pod, diagnosis.of_every_node(node.name for node in snapshot.nodes)
+    )
+    if made.refusal is not None:
+        diagnosis = replace(diagnosis, post_filter=made.refusal.message)
+    return replace(
+        refused, status=diagnosis.status(), diagnosis=diagnosis, nominated=made.nominated_node, wait_for_change=True
+    )
 
 
 def _diagnose(snapshot: Snapshot, candidates: Candidates, filtered: Filtered) -> Diagnosis:

@@ -5,6 +5,7 @@ framework, cache and cycle, without a cluster), pytest fixtures.
 May touch: everything of the host. Never: real time, a real cluster.
 """
 
+from koordpy.testing.conformance import check_plugin
 from koordpy.testing.harness import CycleHarness, build_profile
 from koordpy.testing.makers import (
     device_manifest,
@@ -20,6 +21,7 @@ from koordpy.testing.makers import (
 __all__ = [
     "CycleHarness",
     "build_profile",
+    "check_plugin",
     "device_manifest",
     "gpu",
     "make_device",

@@ -7,7 +7,7 @@ from typing import Any
 
 from koordpy.cache.cache import Cache
 from koordpy.clock import SystemClock
-from koordpy.config.defaults import DEFAULT_PLUGINS, DEFAULT_SCHEDULER_NAME
+from koordpy.config.defaults import DEFAULT_MULTI_POINT, DEFAULT_SCHEDULER_NAME
 from koordpy.config.expand import ResolvedProfile
 from koordpy.framework.build import build
 from koordpy.framework.registry import Registry
@@ -31,11 +31,12 @@ def build_profile(
     problems: ProblemLog | None = None,
 ) -> Framework:
     """A profile of these plugins, or the default one. `given`: classes by name, beside the installed ones."""
-    names = tuple(plugins or [name for name, _ in DEFAULT_PLUGINS])
-    weights = {name: weight for name, weight in DEFAULT_PLUGINS if weight}
-    profile = ResolvedProfile(DEFAULT_SCHEDULER_NAME, names, weights, args or {})
+    registry = Registry(given=given)
+    names = plugins or [name for name, _ in DEFAULT_MULTI_POINT if name in registry]
+    weights = {name: weight for name, weight in DEFAULT_MULTI_POINT if weight}
     report = problems.report if problems else _ignore
-    return build(profile, Registry(given=given), report, {})
+    profile = ResolvedProfile.of(DEFAULT_SCHEDULER_NAME, names, registry, weights, args)
+    return build(profile, registry, report, {})
 
 
 class CycleHarness:
@@ -48,10 +49,12 @@ class CycleHarness:
         self.problems = ProblemLog(Metrics())
         self.framework = framework or build_profile(problems=self.problems)
         self.cache = Cache([self.framework], self.framework.annotation_prefixes)
-        self.queue = SchedulingQueue(self.framework.queue_sort, SystemClock(), Backoff())
+        self.queue = SchedulingQueue(
+            self.framework.queue_sort, SystemClock(), Backoff(), self.framework.run_pre_enqueue
+        )
         self._cycle = SchedulingCycle(self.cache, Random(seed))
         report = self.problems.report
-        self._pods = PodEvents(self.cache, self.queue, {self.framework.profile}.__contains__, report)
+        self._pods = PodEvents(self.cache, self.queue, {self.framework.profile}.__contains__, report, self._release)
         self._nodes = NodeEvents(self.cache, self.queue, report)
         self.add(*objects)
 
@@ -84,6 +87,9 @@ class CycleHarness:
         """Undo a placement, as a failed bind does."""
         self.framework.run_unreserve(placed.state, placed.pod, placed.node_name)
         self.cache.forget(placed.pod.uid)
+
+    def _release(self, uid: str) -> None:
+        self.framework.waiting.reject(uid, "removed")
 
     def _handlers(self, obj: KubeObject) -> list[Any]:
         if isinstance(obj, Pod):

@@ -8,7 +8,7 @@ from koordpy.framework.build import build
 from koordpy.framework.registry import Registry
 from koordpy.framework.runner import Framework
 from koordpy.testing import build_profile
-from koordpy_api import NodeInfo, PodInfo, Status, hookimpl
+from koordpy_api import NoArgs, NodeInfo, PodInfo, Status, hookimpl
 from koordpy_api.objects import Node, Pod
 
 SORT_AND_BIND = ("PrioritySort", "DefaultBinder")
@@ -16,7 +16,7 @@ SORT_AND_BIND = ("PrioritySort", "DefaultBinder")
 
 def plugin(**members: Any) -> type:
     """A plugin class. Functions become hooks under their names; anything else becomes an attribute."""
-    made: dict[str, Any] = {"__init__": lambda self, args, handle: None}
+    made: dict[str, Any] = {"__init__": lambda self, args, handle: None, "Args": NoArgs}
     for name, member in members.items():
         is_hook = callable(member) and not isinstance(member, type) and name not in ("__init__", "accounts_for")
         made[name] = staticmethod(hookimpl(member)) if is_hook else member
@@ -46,8 +46,9 @@ def bare_profile(
     names: tuple[str, ...], plugins: Mapping[str, type], weights: Mapping[str, int] | None = None
 ) -> Framework:
     """Exactly these names, with these weights."""
-    resolved = ResolvedProfile("koordpy-scheduler", names, weights or {}, {})
-    return build(resolved, Registry(given=plugins), lambda kind, name, problem: None, {})
+    registry = Registry(given=plugins)
+    resolved = ResolvedProfile.of("koordpy-scheduler", names, registry, weights)
+    return build(resolved, registry, lambda kind, name, problem: None, {})
 
 
 def nodes(*objects: Node) -> list[NodeInfo]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from koordpy.framework.runner import LAST, Candidates, Filtered, Framework
+from koordpy.framework.runner import LAST, Framework
+from koordpy.framework.verdicts import Candidates, Filtered
 from koordpy.scheduler.outcome import NotPlaced, Placed
 from koordpy.testing import CycleHarness, make_node, make_pod
 from koordpy.virtual_time import run
@@ -212,6 +213,27 @@ def test_a_pod_is_queued_last_when_its_queue_sort(queue_sort: Callable[[], Any])
             lambda f: f.run_reserve(CycleState(), POD, "n1"),
             Status.skip(),
             "SKIP, which is unsupported at Reserve",
+        ),
+        row(
+            "True at PreScore",
+            "pre_score",
+            lambda f: f.run_score(CycleState(), POD, ONE),
+            True,
+            "bool, which is unsupported at PreScore",
+        ),
+        row(
+            "a list of nodes in a PreFilterResult",
+            "pre_filter",
+            lambda f: f.run_pre_filter(CycleState(), POD, ONE),
+            PreFilterResult(["n1"]),  # type: ignore[arg-type]
+            "PreFilterResult, which is unsupported at PreFilter",
+        ),
+        row(
+            "a plan of nothing at PreBind",
+            "pre_bind",
+            lambda f: run(f.run_pre_bind(CycleState(), POD, "n1")),
+            PreBindPlan(None),  # type: ignore[arg-type]
+            "PreBindPlan, which is unsupported at PreBind",
         ),
         row(
             "a Binding at PreBind",
@@ -423,11 +445,12 @@ def test_the_first_refusal_of_pre_bind_is_the_answer() -> None:
     assert run(framework.run_pre_bind(CycleState(), POD, "n1")) == Status.unschedulable("no").by("B")
 
 
-def test_p12_the_first_bind_that_answers_wins() -> None:
+@pytest.mark.parametrize("answer", [lambda: None, skipping], ids=["None", "Skip"])
+def test_p12_the_first_bind_that_answers_wins(answer: Callable[[], Any]) -> None:
     framework = bare_profile(
         ("PrioritySort", "A", "B", "C"),
         {
-            "A": plugin(bind=lambda: None),
+            "A": plugin(bind=answer),
             "B": plugin(bind=lambda node_name: Binding(node_name)),
             "C": plugin(bind=raising(BOOM)),
         },

@@ -13,7 +13,7 @@ from koordpy_api.objects import Pod
 from tests.queue.waiting_room import WaitingRoom, in_virtual_time, now
 
 UID = "uid-default-web"
-GONE = {"active": 0, "backoff": 0, "unschedulable": 0}
+GONE = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
 
 
 def web(**more: Any) -> Pod:
@@ -102,9 +102,9 @@ def test_the_sizes_tell_where_pods_wait() -> None:
         room.queue.add(make_pod("flying"))
         await room.queue.pop()
         room.queue.add(make_pod("fresh"))
-        assert room.queue.sizes() == {"active": 1, "backoff": 1, "unschedulable": 1}
+        assert room.queue.sizes() == {"active": 1, "backoff": 1, "unschedulable": 1, "gated": 0}
         room.queue.wake_all()
-        assert room.queue.sizes() == {"active": 1, "backoff": 2, "unschedulable": 0}
+        assert room.queue.sizes() == {"active": 1, "backoff": 2, "unschedulable": 0, "gated": 0}
 
     in_virtual_time(scene)
 

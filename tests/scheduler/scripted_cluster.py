@@ -102,6 +102,9 @@ class SmallCluster:
         conditions = self.pod(name).get("status", {}).get("conditions", [])
         return next((each for each in conditions if each["type"] == "PodScheduled"), {})
 
+    def nominated(self, name: str) -> str:
+        return str(self.pod(name).get("status", {}).get("nominatedNodeName", ""))
+
     def notes(self, reason: str) -> list[tuple[str, str]]:
         """(Pod, note) of all Events of one reason."""
         return [(each["regarding"]["name"], each["note"]) for each in self.events if each["reason"] == reason]
@@ -113,6 +116,7 @@ class SmallCluster:
             document["spec"]["nodeName"] = node
             document["metadata"].setdefault("annotations", {}).update(annotations or {})
             document.setdefault("status", {})["conditions"] = [{"type": "PodScheduled", "status": "True"}]
+            document["status"].pop("nominatedNodeName", None)
 
         self.change("Pod", name, bind)
 
@@ -176,10 +180,13 @@ class SmallCluster:
         wanted: Any = body
         if wanted["metadata"]["uid"] != document["metadata"]["uid"]:
             raise Conflict(409, "Conflict", "the UID in the precondition does not match")
-        by_type = {each["type"]: each for each in document.setdefault("status", {}).get("conditions", [])}
-        for each in wanted["status"]["conditions"]:
+        now = document.setdefault("status", {})
+        by_type = {each["type"]: each for each in now.get("conditions", [])}
+        for each in wanted["status"].get("conditions", []):
             by_type[each["type"]] = by_type.get(each["type"], {}) | each
-        document["status"]["conditions"] = list(by_type.values())
+        now["conditions"] = list(by_type.values())
+        if "nominatedNodeName" in wanted["status"]:
+            now["nominatedNodeName"] = wanted["status"]["nominatedNodeName"] or ""
         self._put("MODIFIED", document)
 
     async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> None:

@@ -8,10 +8,20 @@ Never: sockets, files, the clock, logging, an event loop, the host or a plugin.
 
 from koordpy_api.args import NoArgs, PluginArgs
 from koordpy_api.errors import AnnotationError, Problem, QuantityError
-from koordpy_api.handle import Handle, ObjectHandler
+from koordpy_api.events import ActionType, ClusterEvent, EventRegistration, QueueingHint
+from koordpy_api.handle import Handle, ObjectHandler, WaitingPod
 from koordpy_api.markers import hookimpl, hookspec
 from koordpy_api.node_info import NodeInfo, PodInfo
-from koordpy_api.results import Binding, PodPatch, PreBindPlan, PreFilterResult, QueuedPod, SortKey
+from koordpy_api.results import (
+    Binding,
+    PodPatch,
+    PostFilterResult,
+    PreBindPlan,
+    PreFilterResult,
+    QueuedPod,
+    SortKey,
+    Wait,
+)
 from koordpy_api.state import CycleState, StateKey, share
 from koordpy_api.status import Code, Status
 
@@ -19,10 +29,13 @@ API_VERSION = 1
 
 __all__ = [
     "API_VERSION",
+    "ActionType",
     "AnnotationError",
     "Binding",
+    "ClusterEvent",
     "Code",
     "CycleState",
+    "EventRegistration",
     "Handle",
     "NoArgs",
     "NodeInfo",
@@ -30,14 +43,18 @@ __all__ = [
     "PluginArgs",
     "PodInfo",
     "PodPatch",
+    "PostFilterResult",
     "PreBindPlan",
     "PreFilterResult",
     "Problem",
     "QuantityError",
     "QueuedPod",
+    "QueueingHint",
     "SortKey",
     "StateKey",
     "Status",
+    "Wait",
+    "WaitingPod",
     "hookimpl",
     "hookspec",
     "share",

@@ -1,10 +1,10 @@
 """Handle: what a plugin may ask of the host that runs it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from koordpy_api.errors import Problem
-from koordpy_api.objects import KubeObject
+from koordpy_api.objects import KubeObject, Pod
 
 T = TypeVar("T")
 K = TypeVar("K", bound=KubeObject)
@@ -19,6 +19,29 @@ class ObjectHandler(Protocol[K_contra]):
     def updated(self, old: K_contra, new: K_contra) -> None: ...
 
     def deleted(self, obj: K_contra) -> None: ...
+
+
+class WaitingPod(Protocol):
+    """A Pod that is held on its node because a plugin answered Wait at Permit. The first word about it counts."""
+
+    @property
+    def pod(self) -> Pod: ...
+
+    @property
+    def node_name(self) -> str: ...
+
+    @property
+    def pending_plugins(self) -> frozenset[str]:
+        """Who has not allowed it yet."""
+        ...
+
+    def allow(self, plugin: str) -> bool:
+        """`plugin` waits no longer; the Pod is bound once nobody does. False if that was settled before."""
+        ...
+
+    def reject(self, plugin: str, why: str) -> bool:
+        """The Pod leaves its node and is queued again, refused by `plugin`. False if that was settled before."""
+        ...
 
 
 class Handle(Protocol):
@@ -47,4 +70,12 @@ class Handle(Protocol):
 
     def report(self, kind: str, name: str, problem: Problem) -> None:
         """Say that an object cannot be read in full. The host counts it, and logs it once per object and path."""
+        ...
+
+    def waiting_pods(self) -> Sequence[WaitingPod]:
+        """The Pods of all profiles that Permit holds, in the order in which they began to wait."""
+        ...
+
+    def waiting_pod(self, uid: str) -> WaitingPod | None:
+        """The Pod of this UID if Permit holds it."""
         ...

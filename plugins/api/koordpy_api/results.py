@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from koordpy_api.objects import Pod
+from koordpy_api.status import Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,25 @@ class PreFilterResult:
     """Only these nodes are worth looking at. Several plugins' answers are intersected."""
 
     node_names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What came of making room for a Pod that fits nowhere.
+
+    nominated_node_name: where it will fit once room is made; "" takes an earlier nomination back.
+    refusal: Status.unschedulable with the reasons if no room could be made; then the next plugin is asked too.
+    """
+
+    nominated_node_name: str
+    refusal: Status | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Hold the Pod on its node until this plugin allows or rejects it, at most `timeout_s` (15 minutes if longer)."""
+
+    timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class Status:
 
     @property
     def message(self) -> str:
-        return ", ".join(self.reasons)
+        return ", ".join(map(str, self.reasons))  # a plugin may have put a number there
 
     def by(self, plugin: str) -> "Status":
         """The same answer, attributed."""

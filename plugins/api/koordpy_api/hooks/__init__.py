@@ -1,4 +1,4 @@
-"""The hook specifications, in the order in which a Pod meets them: queueing, scheduling, binding.
+"""The hook specifications, in the order in which a Pod meets them: admission, queueing, scheduling, binding.
 
 A plugin implements any of them with `@hookimpl`, as methods with the same argument names; leaving arguments out is
 fine, adding some is not, and no hook ever gains one. Every specification reads in the same five lines: when it is

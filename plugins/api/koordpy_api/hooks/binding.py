@@ -23,10 +23,22 @@ def pre_bind(state: CycleState, pod: Pod, node_name: str) -> PreBindPlan | Statu
 def bind(state: CycleState, pod: Pod, node_name: str) -> Binding | Status | None:
     """Who binds this Pod, and how?
 
-    Called   once a bind, in profile order, until one answers something other than None.
-    Returns  None to leave it to the next; a Binding, which the host writes; a Status if the plugin talked to another
-             binder itself: Status(Code.SUCCESS) if that went well.
+    Called   once a bind, in profile order, until one takes it.
+    Returns  None or Status.skip() to leave it to the next; a Binding, which the host writes; a Status if the plugin
+             talked to another binder itself: Status(Code.SUCCESS) if that went well.
     Raises   any exception ends the attempt as an error and is blamed on this plugin.
     Must not write the Binding itself, unless it answers with a Status.
     Source   kube-scheduler BindPlugin.
+    """
+
+
+@hookspec
+def post_bind(state: CycleState, pod: Pod, node_name: str) -> None:
+    """The Pod is bound.
+
+    Called   once a bind, after it, in profile order.
+    Returns  nothing; what is said here changes nothing any more.
+    Raises   any exception is blamed on this plugin; the others are still told.
+    Must not write to the cluster.
+    Source   kube-scheduler PostBindPlugin.
     """

@@ -1,9 +1,25 @@
 """Before a Pod's attempt: its place in the queue, and what plugins learn of pods and nodes."""
 
+from collections.abc import Sequence
+
+from koordpy_api.events import EventRegistration
 from koordpy_api.markers import hookspec
 from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.objects import Pod
 from koordpy_api.results import QueuedPod, SortKey
+from koordpy_api.status import Status
+
+
+@hookspec
+def pre_enqueue(pod: Pod) -> Status | None:
+    """May this Pod be tried at all?
+
+    Called   whenever the Pod would enter the active queue or its back-off, in profile order, until one refuses.
+    Returns  None, or a refusal: then the Pod is gated, and nobody tries it before an event lets it be asked again.
+    Raises   any exception is blamed on this plugin, and gates the Pod like a refusal.
+    Must not await, do I/O, or be slow: everything else waits.
+    Source   kube-scheduler PreEnqueuePlugin.
+    """
 
 
 @hookspec
@@ -15,6 +31,18 @@ def queue_sort(queued: QueuedPod) -> SortKey:  # type: ignore[empty-body]
     Raises   any exception is blamed on this plugin; the Pod is queued last.
     Must not await, do I/O, or give two lengths of tuple.
     Source   kube-scheduler QueueSortPlugin, whose Less(a, b) is key(a) < key(b).
+    """
+
+
+@hookspec
+def events_to_register() -> Sequence[EventRegistration]:  # type: ignore[empty-body]
+    """Which events may help a Pod that this plugin refused?
+
+    Called   once, when the profile is built.
+    Returns  the registrations; a plugin without this hook is registered for every event of the usual kinds.
+    Raises   any exception keeps the profile from starting and is blamed on this plugin.
+    Must not await or do I/O.
+    Source   kube-scheduler EnqueueExtensions.
     """
 
 

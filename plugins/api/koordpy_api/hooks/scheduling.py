@@ -1,14 +1,14 @@
 """The scheduling cycle: which nodes fit, which is best, and holding it. Nothing here ever awaits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from koordpy_api.markers import hookspec
-from koordpy_api.node_info import NodeInfo
+from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.objects import Pod
-from koordpy_api.results import PreFilterResult
+from koordpy_api.results import PostFilterResult, PreFilterResult, Wait
 from koordpy_api.state import CycleState
 from koordpy_api.status import Status
 
@@ -17,12 +17,37 @@ from koordpy_api.status import Status
 def pre_filter(state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> PreFilterResult | Status | None:
     """What has to be known of this Pod before nodes are looked at?
 
-    Called   once an attempt, in profile order.
+    Called   once an attempt, in profile order; Status.unresolvable ends the asking, and of several other refusals the
+             last one counts.
     Returns  None; a PreFilterResult to narrow the nodes; Status.skip() if this plugin's filter has nothing to do;
-             a refusal if no node can take the Pod.
+             Status.unschedulable or Status.unresolvable if no node can take the Pod.
     Raises   any exception ends the attempt as an error and is blamed on this plugin.
     Must not await, do I/O, or change a NodeInfo.
     Source   kube-scheduler PreFilterPlugin.
+    """
+
+
+@hookspec
+def add_pod(state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> Status | None:
+    """In a dry run, another Pod comes to this node: bring this plugin's notes in `state` up to date.
+
+    Called   between pre_filter and filter, on a clone of the state; not if this plugin skipped at pre_filter.
+    Returns  None; anything else ends the dry run as an error. node_info has the Pod already.
+    Raises   any exception ends the dry run as an error and is blamed on this plugin.
+    Must not await, do I/O, or touch anything but this plugin's own notes in `state`.
+    Source   kube-scheduler PreFilterExtensions.AddPod.
+    """
+
+
+@hookspec
+def remove_pod(state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> Status | None:
+    """In a dry run, another Pod leaves this node: bring this plugin's notes in `state` up to date.
+
+    Called   between pre_filter and filter, on a clone of the state; not if this plugin skipped at pre_filter.
+    Returns  None; anything else ends the dry run as an error. node_info is without the Pod already.
+    Raises   any exception ends the dry run as an error and is blamed on this plugin.
+    Must not await, do I/O, or touch anything but this plugin's own notes in `state`.
+    Source   kube-scheduler PreFilterExtensions.RemovePod.
     """
 
 
@@ -36,6 +61,19 @@ def filter(state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
     Raises   any exception ends the attempt as an error and is blamed on this plugin.
     Must not await, do I/O, or change node_info: it may be a fork.
     Source   kube-scheduler FilterPlugin.
+    """
+
+
+@hookspec
+def post_filter(state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult | Status | None:
+    """No node fits this Pod: can room be made for it?
+
+    Called   once an attempt that found no node, in profile order, until one makes room; refusals has every node.
+    Returns  None if this plugin cannot help; a PostFilterResult; Status.unschedulable(why), which is appended to the
+             Pod's message unless a later plugin makes room; Status.unresolvable(why), which ends the asking.
+    Raises   any exception is blamed on this plugin and appended to the Pod's message; the Pod stays refused.
+    Must not await, do I/O, or evict anything itself.
+    Source   kube-scheduler PostFilterPlugin.
     """
 
 
@@ -97,4 +135,16 @@ def unreserve(state: CycleState, pod: Pod, node_name: str) -> None:
     Raises   any exception is blamed on this plugin; the others are still asked.
     Must not await, do I/O, or fail because there is nothing to undo.
     Source   kube-scheduler ReservePlugin.
+    """
+
+
+@hookspec
+def permit(state: CycleState, pod: Pod, node_name: str) -> Wait | Status | None:
+    """The Pod is held on its node: may it be bound now?
+
+    Called   once an attempt, at the end of the scheduling cycle, in profile order; the first refusal ends the asking.
+    Returns  None; Wait(timeout_s), and then allow or reject on handle.waiting_pod(uid); or a refusal.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await or do I/O: the waiting is the host's.
+    Source   kube-scheduler PermitPlugin.
     """

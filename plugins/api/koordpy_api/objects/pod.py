@@ -13,8 +13,13 @@ class ResourceRequirements(KubeStruct, frozen=True):
     limits: dict[str, RawQuantity] = {}
 
 
+class ContainerPort(KubeStruct, frozen=True):
+    host_port: int = 0
+
+
 class Container(KubeStruct, frozen=True):
     name: str = ""
+    ports: list[ContainerPort] = []
     resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
     restart_policy: str = ""
 
@@ -31,6 +36,52 @@ class Toleration(KubeStruct, frozen=True):
     effect: str = ""
 
 
+class NodeSelectorTerm(KubeStruct, frozen=True):
+    """Only counted so far."""
+
+
+class NodeSelector(KubeStruct, frozen=True):
+    node_selector_terms: list[NodeSelectorTerm] = []
+
+
+class NodeAffinity(KubeStruct, frozen=True):
+    required_during_scheduling_ignored_during_execution: NodeSelector = msgspec.field(default_factory=NodeSelector)
+
+
+class PodAffinityTerm(KubeStruct, frozen=True):
+    topology_key: str = ""
+
+
+class PodAffinity(KubeStruct, frozen=True):
+    """Of either sort: to be near other pods, or away from them."""
+
+    required_during_scheduling_ignored_during_execution: list[PodAffinityTerm] = []
+
+
+class Affinity(KubeStruct, frozen=True):
+    node_affinity: NodeAffinity = msgspec.field(default_factory=NodeAffinity)
+    pod_affinity: PodAffinity = msgspec.field(default_factory=PodAffinity)
+    pod_anti_affinity: PodAffinity = msgspec.field(default_factory=PodAffinity)
+
+
+class TopologySpreadConstraint(KubeStruct, frozen=True):
+    topology_key: str = ""
+    when_unsatisfiable: str = "DoNotSchedule"
+
+
+class ClaimVolume(KubeStruct, frozen=True):
+    claim_name: str = ""
+
+
+class Volume(KubeStruct, frozen=True):
+    name: str = ""
+    persistent_volume_claim: ClaimVolume = msgspec.field(default_factory=ClaimVolume)
+
+
+class PodResourceClaim(KubeStruct, frozen=True):
+    name: str = ""
+
+
 class PodSchedulingGate(KubeStruct, frozen=True):
     name: str = ""
 
@@ -44,6 +95,11 @@ class PodSpec(KubeStruct, frozen=True):
     resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
     overhead: dict[str, RawQuantity] = {}
     tolerations: list[Toleration] = []
+    node_selector: dict[str, str] = {}
+    affinity: Affinity = msgspec.field(default_factory=Affinity)
+    topology_spread_constraints: list[TopologySpreadConstraint] = []
+    volumes: list[Volume] = []
+    resource_claims: list[PodResourceClaim] = []
     scheduling_gates: list[PodSchedulingGate] = []
 
 
@@ -58,6 +114,7 @@ class PodCondition(KubeStruct, frozen=True):
 class PodStatus(KubeStruct, frozen=True):
     phase: str = ""
     conditions: list[PodCondition] = []
+    nominated_node_name: str = ""
 
 
 class Pod(KubeObject, frozen=True):

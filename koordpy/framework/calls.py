@@ -1,0 +1,73 @@
+"""How one hook is called, and how what goes wrong in it is blamed on its plugin, in kube-scheduler's words.
+
+Beside the loop over nodes in runner.py the only place where a plugin's exception is caught. `sys.exit()` in a hook is
+an exception like any other: it ends the attempt, not the scheduler.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from koordpy_api import Code, Status
+
+logger = logging.getLogger("koordpy.framework")
+
+Chain = tuple[tuple[str, Callable[..., Any]], ...]
+"""(plugin, bound hook) pairs in profile order."""
+
+PLUGIN_FAULTS: Final = (Exception, SystemExit)
+
+
+def ask(plugin: str, doing: str, hook: Callable[..., Any], *args: object) -> Any:
+    """The hook's answer; an error of its plugin instead if it raises. doing: how upstream says what was going on."""
+    try:
+        answer = hook(*args)
+    except PLUGIN_FAULTS as error:
+        return blame(plugin, doing, error)
+    return attribute(plugin, doing, answer)
+
+
+async def ask_async(plugin: str, doing: str, hook: Callable[..., Any], *args: object) -> Any:
+    """As `ask`, of a hook that may be async."""
+    try:
+        answer = hook(*args)
+        if inspect.isawaitable(answer):
+            answer = await _result(answer)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise  # the host's own will
+        return blame(plugin, doing, error)  # something inside the plugin was cancelled
+    except PLUGIN_FAULTS as error:
+        return blame(plugin, doing, error)
+    return attribute(plugin, doing, answer)
+
+
+async def _result(answer: Awaitable[Any]) -> Any:
+    return await answer
+
+
+def attribute(plugin: str, doing: str, answer: Any) -> Any:
+    """A Status with its plugin's name; an error also with what was going on, as upstream wraps it."""
+    if not isinstance(answer, Status):
+        return answer
+    if answer.code is Code.ERROR:
+        answer = Status.error(f"{doing}: {answer.message}", details=answer.details)
+    return answer.by(plugin)
+
+
+def blame(plugin: str, doing: str, error: BaseException) -> Status:
+    logger.error("%s: %s: %s", doing, type(error).__name__, error, exc_info=error)
+    return Status.error(f"{doing}: {type(error).__name__}: {error}").by(plugin)
+
+
+def illegal(plugin: str, point: str, answer: object) -> Status:
+    """The error that an answer comes to which this point does not know."""
+    said = answer.code.name if isinstance(answer, Status) else type(answer).__name__
+    return Status.error(f'plugin "{plugin}" answered {said}, which is unsupported at {point}').by(plugin)
+
+
+def is_refusal_or_error(answer: object) -> bool:
+    return isinstance(answer, Status) and (answer.is_rejected or answer.code is Code.ERROR)
