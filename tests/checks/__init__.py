@@ -1,0 +1,1 @@
+"""What `koordpy check` says of files."""
