@@ -1,0 +1,215 @@
+"""A scenario → a real scheduler beside a cluster, step by step.
+
+The runner is handed the cluster (in a World) and runs on whatever event loop it finds, so its seconds are virtual where
+the cluster lives in this process, and real where it does not.
+"""
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from koordpy.cluster.protocol import BindRequest
+from koordpy.cluster.recorder import EVENT
+from koordpy.errors import KoordpyError
+from koordpy.scenario.comparison import mismatches
+from koordpy.scenario.diary import logged, watched
+from koordpy.scenario.expectations import Expect
+from koordpy.scenario.language import PATIENCE_S, Scenario, Step, file_text
+from koordpy.scenario.life import CONFIG, Life
+from koordpy.scenario.manifests import KINDS, kind_and_name, merged
+from koordpy.scenario.observed import Observed
+from koordpy.scenario.parts import Document
+from koordpy.scenario.recording import RecordingCluster
+from koordpy.scenario.standins import CallBook
+from koordpy.scenario.world import Finished, World
+from koordpy_api import WaitingPod
+from koordpy_api.objects import Kind, Pod
+
+POLL_S: Final = 0.05
+STEADY_S: Final = 1.0
+REFUSED: Final = 2
+LOG_TAIL: Final = 15
+
+
+class ScenarioFailed(AssertionError):
+    """An expectation did not come true; the text says which, what was seen instead, and the end of the log."""
+
+
+def needs(scenario: Scenario, world: World) -> list[str]:
+    """What the scenario waits for before it can be played in this world; empty if it can."""
+    kinds = dict.fromkeys(step.kind for step in scenario.steps)
+    return [*scenario.waits_for, *(f"{kind}: {world.cannot[kind]}" for kind in kinds if kind in world.cannot)]
+
+
+async def play(scenario: Scenario, world: World, folder: Path, seed: int = 0) -> None:
+    """Play it to its end. folder: what `distributions` are relative to.
+
+    Raises: ScenarioFailed. The objects that it made stay; they are the world's owner's to remove.
+    """
+    with logged() as log, watched() as died:
+        stage = _Stage(scenario, world, folder, log, seed)
+        try:
+            await stage.play()
+        finally:
+            await stage.end()
+    if died:
+        raise ScenarioFailed(f"{scenario.title}\nand in the background: {', '.join(died)}")
+
+
+class _Stage:
+    """One performance."""
+
+    def __init__(self, scenario: Scenario, world: World, folder: Path, log: list[str], seed: int) -> None:
+        self._scenario, self._world, self._folder, self._log, self._seed = scenario, world, folder, log, seed
+        self._cluster = RecordingCluster(world.cluster)
+        self._book = CallBook()
+        self._life: Life | None = None
+        self._finished: Finished | None = None
+
+    async def play(self) -> None:
+        for form in self._scenario.objects:
+            await self._apply(form.expand())
+        if self._scenario.runs_a_scheduler:
+            await self._start()
+        for number, step in enumerate(self._scenario.steps, 1):
+            if step.kind != "expect":
+                await self._acts[step.kind](self, step)
+            if step.expect is not None:
+                await self._expect(step.expect, f"step {number}, {step.kind}")
+        if self._scenario.expect is not None:
+            await self._expect(self._scenario.expect, "the end")
+
+    async def end(self) -> None:
+        if self._life is not None:
+            await self._life.crash()
+
+    # -- steps -------------------------------------------------------------------------------------------------------
+
+    async def _apply_all(self, step: Step) -> None:
+        for form in step.apply:
+            await self._apply(form.expand())
+
+    async def _patch(self, step: Step) -> None:
+        for ref, body in step.patch.items():
+            await self._world.patch(*kind_and_name(ref), body)
+
+    async def _delete(self, step: Step) -> None:
+        for ref in step.delete:
+            await self._world.delete(*kind_and_name(ref))
+
+    async def _bind_by_other(self, step: Step) -> None:
+        uids = {each["metadata"]["name"]: each["metadata"]["uid"] for each in await self._world.read(Pod.KIND)}
+        for name, bind in step.bind_by_other.items():
+            request = BindRequest(self._world.namespace, name, uids.get(name, ""), bind.node, bind.annotations)
+            await self._world.cluster.bind(request)
+
+    async def _allow(self, step: Step) -> None:
+        for name, plugin in step.allow.items():
+            (await self._waiting(name, plugin)).allow(plugin)
+
+    async def _reject(self, step: Step) -> None:
+        for name, plugin in step.reject.items():
+            (await self._waiting(name, plugin)).reject(plugin, "on purpose")
+
+    async def _crash(self, step: Step) -> None:
+        if self._life is not None:
+            await self._life.crash()
+            self._life = None
+
+    async def _restart(self, step: Step) -> None:
+        if self._life is not None:
+            await self._life.stop()
+        await self._start()
+
+    async def _advance(self, step: Step) -> None:
+        await asyncio.sleep(step.advance)
+
+    async def _run(self, step: Step) -> None:
+        scenario = self._scenario
+        files = {name: file_text(content) for name, content in scenario.files.items()}
+        if scenario.config is not None:
+            files[CONFIG] = file_text(scenario.config)
+        distributions = [self._folder / each for each in scenario.distributions]
+        self._finished = self._world.run(shlex.split(step.run), files, distributions)
+
+    _acts: Final[Mapping[str, Callable[["_Stage", Step], Awaitable[None]]]] = {
+        "apply": _apply_all,
+        "patch": _patch,
+        "delete": _delete,
+        "bindByOther": _bind_by_other,
+        "allow": _allow,
+        "reject": _reject,
+        "crash": _crash,
+        "restart": _restart,
+        "advance": _advance,
+        "run": _run,
+    }
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    async def _start(self) -> None:
+        """A start that is refused ends as a command does, with its exit code and its words."""
+        self._life, self._finished = None, None
+        try:
+            self._life = Life(self._scenario, self._world, self._cluster, self._book, self._seed)
+        except KoordpyError as error:
+            self._finished = Finished(REFUSED, f"koordpy: {error}")
+        else:
+            await self._life.ready()
+
+    async def _apply(self, document: Document) -> None:
+        here = {"namespace": self._world.namespace} if document["kind"] == "Pod" else {}
+        head = {"metadata": here | document["metadata"]}
+        await self._world.apply(merged(document, head))
+
+    async def _waiting(self, name: str, plugin: str) -> WaitingPod:
+        """The Pod that Permit holds, as the stand-in finds it."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE_S
+        while plugin in self._book.handles and loop.time() < until:
+            for held in self._book.handles[plugin].waiting_pods():
+                if held.pod.metadata.name == name and plugin in held.pending_plugins:
+                    return held
+            await asyncio.sleep(POLL_S)
+        raise self._failure("Permit", [f"pod {name} does not wait for a stand-in {plugin}"])
+
+    # -- expectations ------------------------------------------------------------------------------------------------
+
+    async def _expect(self, expect: Expect, place: str) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + expect.within
+        while wrong := mismatches(expect, await self._look()):
+            if loop.time() >= until or self._life is None:
+                raise self._failure(place, wrong)
+            self._life.check()
+            await asyncio.sleep(POLL_S)
+        if self._life is not None:
+            await asyncio.sleep(STEADY_S)
+            if wrong := mismatches(expect, await self._look()):
+                raise self._failure(f"{place}, a second later", wrong)
+
+    def _failure(self, place: str, wrong: list[str]) -> ScenarioFailed:
+        tail = ["the log ends with", *self._log[-LOG_TAIL:]] if self._log else ["the log is empty"]
+        if self._life is None and self._finished is not None:
+            tail = [f"it ended with {self._finished.exit_code}, and said", *self._finished.output.splitlines()]
+        return ScenarioFailed("\n  ".join([f"{self._scenario.title}\nat {place}:", *wrong, *tail]))
+
+    async def _look(self) -> Observed:
+        objects = {}
+        for kind in self._kinds():
+            for each in await self._world.read(kind):
+                objects[f"{kind.name.lower()}/{each['metadata']['name']}"] = each
+        return Observed(
+            objects=objects,
+            events=await self._world.read(EVENT) if self._scenario.runs_a_scheduler else (),
+            requests=self._cluster.sent,
+            log=self._log,
+            metrics=self._life.metrics() if self._life else {},
+            book=self._book,
+            finished=self._finished,
+        )
+
+    def _kinds(self) -> list[Kind]:
+        return list(KINDS.values()) if self._scenario.runs_a_scheduler else []

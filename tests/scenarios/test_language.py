@@ -1,0 +1,99 @@
+"""The language as docs/scenarios.md teaches it: its tables, its example, and what a mistake is told."""
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from koordpy.errors import ConfigError
+from koordpy.scenario.comparison import CHECKS
+from koordpy.scenario.expectations import Expect
+from koordpy.scenario.language import Scenario, Step, parse
+from koordpy.scenario.parts import names_of, seconds
+from koordpy.scenario.runner import ScenarioFailed, play
+from koordpy.scenario.standins import Answer
+from koordpy.virtual_time import run
+from tests.controlplane.server import ControlPlane
+from tests.scenarios.worlds import RealWorld, SmallWorld
+
+REPOSITORY = Path(__file__).parents[2]
+PAGE = (REPOSITORY / "docs" / "scenarios.md").read_text()
+(EXAMPLE,) = re.findall(r"^```yaml scenario\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+MISTAKES = """title: Six mistakes of six kinds
+case: X
+waitsFor: the sun
+plugins:
+  A: {preFiltre: skip}
+  B: {permit: {wait: 5}}
+objects:
+  - {node: n1, allocateable: 3}
+steps:
+  - {crash: true, restart: true}
+  - delete: banana/b
+"""
+
+
+def test_the_example_of_the_page_plays_in_virtual_time(tmp_path: Path) -> None:
+    run(play(parse(EXAMPLE, "page"), SmallWorld(tmp_path), REPOSITORY))
+
+
+def test_the_example_of_the_page_plays_on_the_real_server(
+    tmp_path: Path, control_plane: ControlPlane, namespace: str
+) -> None:
+    async def perform() -> None:
+        world = await RealWorld.open(control_plane, namespace, tmp_path)
+        try:
+            await play(parse(EXAMPLE, "page"), world, REPOSITORY)
+        finally:
+            await world.close()
+
+    asyncio.run(perform())
+
+
+@pytest.mark.parametrize(
+    ("heading", "model"),
+    [("The file", Scenario), ("Stand-ins for plugins", Answer), ("Steps", Step), ("Expectations", Expect)],
+    ids=["the keys of the file", "the answers of stand-ins", "the steps", "the expectations"],
+)
+def test_the_page_lists_in_order(heading: str, model: type[BaseModel]) -> None:
+    section = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
+    assert section
+    assert re.findall(r"^\| `(\w+)` \|", section[1], re.MULTILINE) == names_of(model)
+
+
+def test_every_expectation_is_compared_with_something() -> None:
+    assert set(CHECKS) == set(Expect.model_fields) - {"within"}
+
+
+def test_every_mistake_of_a_file_is_told_at_once_with_its_line() -> None:
+    with pytest.raises(ConfigError) as told:
+        parse(MISTAKES, "six.yaml")
+    places = [line.split(": ")[:2] for line in str(told.value).splitlines()]
+    assert places == [
+        ["six.yaml:3", "waitsFor is 'the sun'"],
+        ["six.yaml:5", "plugins.A"],
+        ["six.yaml:6", "plugins.B.permit.wait is '5'"],
+        ["six.yaml:8", "objects[0].allocateable is '3'"],
+        ["six.yaml:10", "steps[0]"],
+        ["six.yaml:11", "steps[1].delete[0] is 'banana/b'"],
+    ]
+
+
+def test_an_expectation_that_does_not_come_true_says_what_was_seen_instead(tmp_path: Path) -> None:
+    text = "title: t\nobjects: [{node: n1}, {pod: p}]\nexpect: {bound: {p: n2}, calls: {A.filter: 1}}\n"
+    with pytest.raises(ScenarioFailed) as told:
+        run(play(parse(text, "wrong.yaml"), SmallWorld(tmp_path), REPOSITORY))
+    said = str(told.value)
+    assert "at the end:" in said
+    assert "pod p is bound to n1, not to n2" in said
+    assert "A.filter was called 0 times, not exactly 1" in said
+    assert "pod default/p bound to n1" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "length"), [("10s", 10), ("1h30m", 5400), ("500ms", 0.5), ("1.5h", 5400), ("14m59s", 899)]
+)
+def test_a_length_of_time_is_read_as_people_write_it(text: str, length: float) -> None:
+    assert seconds(text) == pytest.approx(length)
