@@ -17,6 +17,7 @@ import msgspec
 import yaml
 
 from koordpy.config.expand import default_configuration, resolve
+from koordpy.framework.registry import Registry
 from koordpy.testing import node_manifest, pod_manifest
 from tests.controlplane.build import binary
 from tests.controlplane.fixtures import PREFIXED, REPOSITORY, SCHEDULER, SCHEDULER_GROUPS
@@ -99,7 +100,8 @@ def start(side: Side, control_plane: ControlPlane, log: Path) -> subprocess.Pope
 
 def koordpy_plugins() -> tuple[str, ...]:
     """Of the profile that the bench runs."""
-    return resolve(default_configuration())[0].plugins
+    registry = Registry()
+    return tuple(name for name in resolve(default_configuration(), registry)[0].plugins if name in registry)
 
 
 def kube_scheduler_defaults(control_plane: ControlPlane) -> Mapping[str, Any]:
