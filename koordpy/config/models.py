@@ -9,20 +9,17 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PrivateAttr,
     WithJsonSchema,
     model_validator,
 )
-from pydantic.alias_generators import to_camel
 
 from koordpy.config.document import Document
 from koordpy.config.durations import SECOND, Nanoseconds
-from koordpy_api.args import AsTuple, without_nulls
+from koordpy_api.args import AsTuple, YamlModel
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -55,22 +52,8 @@ def _zero_is(default: Any) -> AfterValidator:
     return AfterValidator(lambda value: value or default)
 
 
-class Model(BaseModel):
-    """Base of all parts. A null means that the key is absent, as in Kubernetes."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        alias_generator=to_camel,
-        validate_by_alias=True,
-        validate_by_name=True,
-        strict=True,
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_absent(cls, written: Any) -> Any:
-        return without_nulls(cls, written)
+class Model(YamlModel):
+    """Base of all parts."""
 
 
 class EnabledPlugin(Model):

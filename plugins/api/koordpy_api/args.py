@@ -23,8 +23,8 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-
 _SUBDOMAIN_LENGTH: Final = 253
 
 
-class PluginArgs(BaseModel):
-    """Base of every plugin's `Args`. Unknown keys are errors; a null means that the key is absent, as in Kubernetes."""
+class YamlModel(BaseModel):
+    """What a person writes: camelCase, frozen; unknown keys are errors; a null means that the key is absent."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -39,6 +39,10 @@ class PluginArgs(BaseModel):
     @classmethod
     def _null_is_absent(cls, written: Any) -> Any:
         return without_nulls(cls, written)
+
+
+class PluginArgs(YamlModel):
+    """Base of every plugin's `Args`."""
 
     def not_in_effect(self) -> list[str]:
         """What was set and has no effect yet, a sentence each; the host says them once at start."""
