@@ -18,8 +18,9 @@ from koordpy.errors import ConfigError
 from koordpy.framework.build import build
 from koordpy.framework.registry import Registry
 from koordpy.framework.runner import Framework
+from koordpy.scheduler.unheard import refuse_unheard
 from koordpy_api import Problem
-from koordpy_api.objects import KubeObject
+from koordpy_api.objects import KubeObject, Pod
 
 STDIN: Final = "-"
 PATTERNS: Final = ("*.yaml", "*.yml")
@@ -75,6 +76,11 @@ class Plugins:
     def check(self, obj: KubeObject) -> list[Problem]:
         """Each problem once, whichever profiles tell it. Raises: KoordpyError if the profiles cannot be built."""
         found = [problem for framework in self._frameworks for _, problem in framework.run_check(obj)]
+        if isinstance(obj, Pod):
+            # What another scheduler hears is its own affair.
+            ours = [each for each in self._frameworks if each.profile == obj.spec.scheduler_name]
+            refusals = [refuse_unheard(obj, framework.left_out) for framework in ours]
+            found += [Problem("spec", "", refusal.message) for refusal in refusals if refusal is not None]
         return list(dict.fromkeys(found))
 
     @cached_property

@@ -18,8 +18,16 @@ _HEAD: Final = ("apiVersion", "kind")
 
 
 def read_args(model: type[PluginArgs], raw: RawArgs) -> PluginArgs:
-    """The model of arguments as a person wrote them: keys in camelCase only. Raises: pydantic.ValidationError."""
-    return model.model_validate(dict(raw), by_alias=True, by_name=False)
+    """The model of arguments as a person wrote them: keys in camelCase only.
+
+    Raises: pydantic.ValidationError; PluginError if a validator of the plugin's author breaks.
+    """
+    try:
+        return model.model_validate(dict(raw), by_alias=True, by_name=False)
+    except ValidationError:
+        raise
+    except Exception as error:  # a validator is a plugin's code
+        raise PluginError(f"{model.__module__}.{model.__name__}: {type(error).__name__}: {error}") from error
 
 
 def args_of(
@@ -66,6 +74,8 @@ def _check(name: str, raw: RawArgs, path: str, catalogue: Catalogue, findings: F
         return
     try:
         read_args(model, raw)
+    except PluginError as error:
+        findings.wrong(path, show(dict(raw)), f"the plugin's own validator breaks: {error}")
     except ValidationError as error:
         found = problems_of(error, path, model)
         findings.mistakes.extend(found if model is not NoArgs else [_takes_none(name, raw, path)])

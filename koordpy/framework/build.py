@@ -12,7 +12,7 @@ from koordpy.config.complaints import problems_of
 from koordpy.config.expand import ResolvedProfile
 from koordpy.config.plugin_args import read_args
 from koordpy.errors import ConfigError, PluginError
-from koordpy.framework.calls import Chain
+from koordpy.framework.calls import PLUGIN_FAULTS, Chain, text_of
 from koordpy.framework.declaration import SPEC_MODULES, Declaration
 from koordpy.framework.handle import HostHandle, Report
 from koordpy.framework.points import EVENT_HOOKS, OBJECT_HOOKS, POINTS, REGISTRATION_HOOK
@@ -118,7 +118,7 @@ def _choose(name: str, profile: ResolvedProfile, registry: Registry) -> _Chosen:
     declaration = registry.declaration(name)
     try:
         args = read_args(declaration.args_model, profile.args.get(name, {}))
-        texts = args.not_in_effect()
+        texts = _not_in_effect(declaration, args)
     except ValidationError as error:
         problems = problems_of(error, "args", declaration.args_model)
         raise ConfigError(f"pluginConfig of {name}", problems) from None
@@ -130,6 +130,16 @@ def _choose(name: str, profile: ResolvedProfile, registry: Registry) -> _Chosen:
             "; ".join(texts),
         )
     return _Chosen(declaration, args)
+
+
+def _not_in_effect(declaration: Declaration, args: PluginArgs) -> list[str]:
+    try:
+        texts = args.not_in_effect()
+    except PLUGIN_FAULTS as error:
+        raise PluginError(f"{declaration.title}: not_in_effect raises {text_of(error)}") from error
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise PluginError(f"{declaration.title}: not_in_effect answers {texts!r}; a list of texts is wanted")
+    return texts
 
 
 def _check_points(profile: ResolvedProfile, registry: Registry, chosen: Mapping[str, Declaration]) -> None:

@@ -17,7 +17,9 @@ logger = logging.getLogger("koordpy.framework")
 Chain = tuple[tuple[str, Callable[..., Any]], ...]
 """(plugin, bound hook) pairs in profile order."""
 
-PLUGIN_FAULTS: Final = (Exception, SystemExit)
+# Two of them are no Exception: where nothing awaits, a cancellation can only have been raised by the plugin itself.
+PLUGIN_FAULTS: Final = (Exception, SystemExit, GeneratorExit, asyncio.CancelledError)
+UNSPEAKABLE: Final = " (whose text cannot be made)"
 
 
 def ask(plugin: str, doing: str, hook: Callable[..., Any], *args: object) -> Any:
@@ -59,8 +61,18 @@ def attribute(plugin: str, doing: str, answer: Any) -> Any:
 
 
 def blame(plugin: str, doing: str, error: BaseException) -> Status:
-    logger.error("%s: %s: %s", doing, type(error).__name__, error, exc_info=error)
-    return Status.error(f"{doing}: {type(error).__name__}: {error}").by(plugin)
+    told = text_of(error)
+    # With its traceback, if the logger can write the exception at all.
+    logger.error("%s: %s", doing, told, exc_info=None if told.endswith(UNSPEAKABLE) else error)
+    return Status.error(f"{doing}: {told}").by(plugin)
+
+
+def text_of(error: BaseException) -> str:
+    """Its type and text; making the text is the plugin's code, too, and may fail."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except PLUGIN_FAULTS:
+        return f"{type(error).__name__}{UNSPEAKABLE}"
 
 
 def illegal(plugin: str, point: str, answer: object) -> Status:

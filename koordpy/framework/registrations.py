@@ -53,7 +53,7 @@ def registrations_of(declaration: Declaration, ask: Callable[..., Any] | None) -
         answers = ask()
     except (Exception, SystemExit) as error:
         raise PluginError(f"{declaration.title}: {REGISTRATION_HOOK} raises {type(error).__name__}: {error}") from error
-    if not isinstance(answers, Sequence) or not all(isinstance(each, EventRegistration) for each in answers):
+    if not isinstance(answers, Sequence) or not all(_is_registration(each) for each in answers):
         raise PluginError(
             f"{declaration.title}: {REGISTRATION_HOOK} answers {answers!r}; a list of koordpy_api.EventRegistration "
             "is wanted"
@@ -66,6 +66,12 @@ def registrations_of(declaration: Declaration, ask: Callable[..., Any] | None) -
             )
     made = [Registration(declaration.name, each.event, each.hint) for each in answers]
     return made + _taints(declaration.name, [each.event for each in answers])
+
+
+def _is_registration(answer: object) -> bool:
+    if not isinstance(answer, EventRegistration) or not isinstance(answer.event, ClusterEvent):
+        return False
+    return answer.hint is None or callable(answer.hint)
 
 
 def _taints(plugin: str, events: Sequence[ClusterEvent]) -> list[Registration]:

@@ -147,7 +147,7 @@ def _visible_trouble(point: EntryPoint) -> str:
     """Why this entry point cannot be imported, as far as its text and the search path tell."""
     try:
         module = point.module
-    except (AttributeError, ValueError):
+    except (AttributeError, ValueError, AssertionError):  # each Python has its own
         module = ""
     if not module:
         return f"{point.value!r} is not of the form module:Class"

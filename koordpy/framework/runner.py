@@ -22,6 +22,7 @@ from koordpy.framework.calls import (
     illegal,
     is_refusal_or_error,
     logger,
+    text_of,
 )
 from koordpy.framework.handle import Subscription
 from koordpy.framework.plans import merge
@@ -85,7 +86,7 @@ class Framework:
                 answer = hook(pod)
             except PLUGIN_FAULTS as error:
                 self._complain(plugin, "pre_enqueue", pod.key)
-                return Status.error(f'running PreEnqueue plugin "{plugin}": {type(error).__name__}: {error}').by(plugin)
+                return Status.error(f'running PreEnqueue plugin "{plugin}": {text_of(error)}').by(plugin)
             if answer is not None:
                 return answer.by(plugin) if is_refusal_or_error(answer) else illegal(plugin, "PreEnqueue", answer)
         return None
@@ -126,7 +127,7 @@ class Framework:
                 found += [(plugin, problem) for problem in problems]
             except PLUGIN_FAULTS as error:
                 self._complain(plugin, "check", obj.key)
-                found.append((plugin, Problem("", "", f'plugin "{plugin}" failed: {type(error).__name__}: {error}')))
+                found.append((plugin, Problem("", "", f'plugin "{plugin}" failed: {text_of(error)}')))
         return found
 
     # -- the scheduling cycle ----------------------------------------------------------------------------------------

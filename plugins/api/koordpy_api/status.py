@@ -35,6 +35,13 @@ class Status:
     details: Mapping[str, int | str] = field(default_factory=lambda: NO_DETAILS)
     plugin: str = ""
 
+    def __post_init__(self) -> None:
+        """Raises: TypeError in the plugin that answers so, before anybody has to word the refusal."""
+        if not isinstance(self.code, Code):
+            raise TypeError(f"code is a koordpy_api.Code, not {self.code!r}")
+        if not isinstance(self.reasons, tuple) or not all(isinstance(reason, str) for reason in self.reasons):
+            raise TypeError(f"reasons are texts, one argument each, not {self.reasons!r}")
+
     @classmethod
     def unschedulable(cls, *why: str, details: Mapping[str, int | str] = NO_DETAILS) -> "Status":
         """Not now: other pods leaving this node could help."""

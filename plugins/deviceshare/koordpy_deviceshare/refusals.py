@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from koordpy_api.koordinator import GPU_MEMORY
-from koordpy_api.quantity import format_binary, format_decimal
+from koordpy_api.quantity import RawQuantity, format_binary, format_decimal
 from koordpy_api.status import Status
 from koordpy_deviceshare.model import GPU_TYPE, Amounts, Card, Health, Shortage
 
@@ -30,6 +30,11 @@ def invalid_combination(resources: Iterable[str]) -> Status:
 def unreadable_amount(error: ValueError) -> Status:
     """Something that the Pod asks for is no quantity."""
     return Status.unresolvable(f"invalid resource amount: {error}")
+
+
+def fraction(resource: str, raw: RawQuantity) -> Status:
+    """The API server lets none through; a share of a card is asked for in percent."""
+    return Status.unresolvable(f"invalid resource amount: {resource}: {raw} is no whole number; shares are in percent")
 
 
 def not_supported(asked: Iterable[str], supported: str) -> Status:

@@ -154,6 +154,13 @@ def test_a_pod_without_devices_is_skipped_and_held_nothing(requests: Requests) -
     assert host.plugin.books.sums() == {}
 
 
+@pytest.mark.parametrize("amount", ["500m", "0.5", "1.5"])
+def test_part_of_a_card_that_is_counted_whole_is_refused_and_not_rounded_up(amount: str) -> None:
+    refusal = read_wish(make_pod(requests={NVIDIA_GPU: amount}))
+    assert isinstance(refusal, Status)
+    assert f"{NVIDIA_GPU}: {amount} is no whole number" in refusal.message
+
+
 def test_an_amount_that_is_no_quantity_is_refused_with_its_text() -> None:
     answer = Host().begin(make_pod(requests={NVIDIA_GPU: "one"}))
     assert answer is not None

@@ -32,6 +32,7 @@ from koordpy_api.koordinator import (
     encode_device_allocated,
 )
 from koordpy_api.objects import Container, Pod, PodSpec, ResourceRequirements
+from koordpy_api.quantity import NANO, RawQuantity, parse_quantity
 from koordpy_api.resources import container_requests, pod_requests
 from koordpy_api.status import Status
 from koordpy_deviceshare import refusals
@@ -62,6 +63,8 @@ def read(pod: Pod) -> DeviceRequest | Status | None:
         return None
     pod = _with_current_names(pod)
     try:
+        if broken := _fractions(pod):
+            return refusals.fraction(*broken)
         total = _device_amounts(pod_requests(pod))
         containers = {
             container.name: asked
@@ -178,6 +181,15 @@ def _refuse_negative(asked: Amounts) -> Status | None:
     return next((refusals.invalid_unit(name, asked[name]) for name in sorted(asked) if asked[name] < 0), None)
 
 
+def _fractions(pod: Pod) -> tuple[str, RawQuantity] | None:
+    """An amount that is no whole number, which sums would round up: half of nvidia.com/gpu would get a whole card."""
+    for amounts in _written_amounts(pod):
+        for name, raw in amounts.items():
+            if name in DEVICE_RESOURCES and parse_quantity(raw).nanos % NANO:
+                return name, raw
+    return None
+
+
 def _device_amounts(amounts: Amounts) -> Amounts:
     return {name: amount for name, amount in amounts.items() if amount and name in DEVICE_RESOURCES}
 
@@ -186,7 +198,7 @@ def _names_devices(pod: Pod) -> bool:
     return any(not NAMES.isdisjoint(amounts) for amounts in _written_amounts(pod))
 
 
-def _written_amounts(pod: Pod) -> Iterable[Mapping[str, object]]:
+def _written_amounts(pod: Pod) -> Iterable[Mapping[str, RawQuantity]]:
     yield pod.spec.overhead
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         yield container.resources.requests
