@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,11 @@ class SchedulerProcess:
 
     def wait_ready(self) -> None:
         wait_until("koordpy scheduler", lambda: self.get("/readyz")[0] == 200, self.process.poll, self.log)
+
+    def wait_log(self, text: str) -> None:
+        """Returns within a millisecond of the text's being logged; /readyz would be too slow to strike in a bind."""
+        while self.process.poll() is None and text not in self.log.read_text():
+            threading.Event().wait(0.001)
 
     def get(self, path: str) -> tuple[int, str]:
         """Status and body; 0 if nobody answers."""

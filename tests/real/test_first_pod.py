@@ -170,8 +170,8 @@ def test_40_half_card_pods_fill_20_cards_though_the_scheduler_is_killed_three_ti
         for number in arrivals:
             create_pod(control_plane, namespace, f"half-{number}", HALF)
         running = SchedulerProcess(control_plane, tmp_path / f"life-{life}.log")
-        running.wait_ready()  # it is binding the heap that came meanwhile
-        delay_s = rng.uniform(0, 0.15)
+        running.wait_log("ready:")  # from now on it binds the heap that came meanwhile
+        delay_s = rng.uniform(0, 0.1)
         threading.Event().wait(delay_s)
         running.kill()
         moment = f"{delay_s * 1000:.0f} ms after ready"
