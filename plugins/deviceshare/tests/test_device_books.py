@@ -370,8 +370,11 @@ def test_a_deleted_device_says_nothing_of_cards_that_it_did_not_list() -> None:
     assert refusal.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
-def test_a_device_that_nobody_knew_may_be_deleted() -> None:
-    Host().delete_device(make_device("node", 1))
+def test_a_device_that_nobody_knew_may_be_deleted_and_opens_no_book() -> None:
+    unknowing = Host()
+    unknowing.delete_device(make_device("node", 1))
+    assert unknowing.plugin.books.sums() == {}
+    assert unknowing.reports == []
 
 
 def test_a_card_that_falls_off_keeps_its_holder_and_has_nothing_free(host: Host) -> None:
