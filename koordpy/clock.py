@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class LoopClock:
-    """The running event loop's time; on a virtual-time loop it jumps while everyone waits."""
+    """The running event loop's time; on a virtual-time loop it jumps while everyone waits. It begins at zero."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
@@ -38,4 +38,7 @@ class LoopClock:
         return self._start + timedelta(seconds=self.monotonic())
 
     def monotonic(self) -> float:
-        return asyncio.get_running_loop().time()
+        try:
+            return asyncio.get_running_loop().time()
+        except RuntimeError:
+            return 0.0

@@ -1,7 +1,7 @@
 """An event loop whose time jumps: where everyone would wait, it moves the clock instead.
 
 An hour of back-off takes milliseconds, and two runs take the same steps. For parts that live in one process: a socket
-or a thread is only waited for when no timer is left.
+or a thread is only waited for when no timer is left. PacedLoop is for people who watch: it waits, but faster or slower.
 """
 
 import asyncio
@@ -41,6 +41,27 @@ class _JumpingSelector(selectors.SelectSelector):
         if not ready and timeout:
             self._loop.jump(timeout)
         return ready
+
+
+class PacedLoop(asyncio.SelectorEventLoop):
+    """Starts at time zero; a second of its time lasts 1 / `speed` real ones."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        super().__init__(_PacedSelector(speed))
+        self._began = super().time()
+
+    def time(self) -> float:
+        return (super().time() - self._began) * self._speed
+
+
+class _PacedSelector(selectors.DefaultSelector):
+    def __init__(self, speed: float) -> None:
+        super().__init__()
+        self._speed = speed
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        return super().select(timeout / self._speed if timeout else timeout)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

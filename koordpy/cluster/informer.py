@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from koordpy.cluster.decoding import ObjectDecoder, Report, UndecodableObject
-from koordpy.cluster.protocol import Cluster
+from koordpy.cluster.protocol import EVERYTHING, Cluster, Selection
 from koordpy.cluster.reflector import ChangeType, Reflector
 from koordpy_api import ObjectHandler
 from koordpy_api.objects import KubeObject
@@ -29,7 +29,12 @@ class Informer(Generic[K]):
     """
 
     def __init__(
-        self, cluster: Cluster, kind: type[K], report: Report, rng: random.Random, *, field_selector: str = ""
+        self,
+        cluster: Cluster,
+        kind: type[K],
+        report: Report,
+        rng: random.Random,
+        selection: Selection = EVERYTHING,
     ) -> None:
         self.synced = asyncio.Event()
         self.handler_failures = 0
@@ -37,7 +42,7 @@ class Informer(Generic[K]):
         self._objects: dict[str, K] = {}
         self._handlers: list[ObjectHandler[K]] = []
         self._logged: set[tuple[str, int, type[BaseException]]] = set()
-        self._reflector = Reflector(cluster, ObjectDecoder(kind, report), self, rng, field_selector)
+        self._reflector = Reflector(cluster, ObjectDecoder(kind, report), self, rng, selection)
         self._started = False
 
     def add_handler(self, handler: ObjectHandler[K]) -> None:

@@ -50,6 +50,18 @@ class BindRequest:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which objects of a kind: of one namespace, by label and field selectors as kubectl writes them. Empty: all."""
+
+    namespace: str = ""
+    labels: str = ""
+    fields: str = ""
+
+
+EVERYTHING: Final = Selection()
+
+
 class Cluster(Protocol):
     """An API server.
 
@@ -59,29 +71,30 @@ class Cluster(Protocol):
     async def list(
         self,
         kind: Kind,
+        selection: Selection = EVERYTHING,
         *,
-        field_selector: str = "",
         limit: int = 500,
         continue_token: str = "",
         resource_version: str = "",
     ) -> ListPage:
-        """One page of all objects of a kind. Without a `resource_version` it is as new as the last write.
+        """One page of the objects of a kind. Without a `resource_version` it is as new as the last write.
 
         Raises: Expired if the continue token is too old.
         """
         ...
 
     def watch(
-        self, kind: Kind, resource_version: str, *, field_selector: str = "", timeout_s: int = 300
+        self, kind: Kind, resource_version: str, selection: Selection = EVERYTHING, *, timeout_s: int = 300
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         """What happens after `resource_version`, bookmarks included, until the server ends it after `timeout_s`.
 
+        Without a version it begins with an ADDED for all that exists.
         Entering it returns once the server has agreed; leaving it, by cancellation too, ends it at once.
         Raises: Expired on entering, or an ERROR event, if the version is too old; Unreachable in the middle.
         """
         ...
 
-    async def get(self, kind: Kind, namespace: str, name: str) -> msgspec.Raw: ...
+    async def get(self, kind: Kind, namespace: str, name: str) -> RawObject: ...
 
     async def bind(self, request: BindRequest) -> None:
         """Bind a Pod.
@@ -100,12 +113,25 @@ class Cluster(Protocol):
         *,
         subresource: str = "",
         strategic: bool = False,
-    ) -> None:
+    ) -> RawObject:
         """Merge `body` into an object: lists are replaced, or merged by their keys if `strategic`."""
         ...
 
-    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> None:
+    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> RawObject:
         """Raises: Conflict if it is there already."""
+        ...
+
+    async def update(
+        self, kind: Kind, namespace: str, name: str, body: Mapping[str, object], *, subresource: str = ""
+    ) -> RawObject:
+        """Replace an object. Raises: Conflict if `body` has the resourceVersion of an older one."""
+        ...
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, grace_s: int | None = None, uid: str = "") -> None:
+        """Delete an object, at once or, as a Pod on a node is, after `grace_s` or its own grace period.
+
+        Raises: Conflict if `uid` is another's.
+        """
         ...
 
     async def close(self) -> None:

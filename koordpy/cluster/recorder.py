@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from koordpy.clock import Clock
+from koordpy.cluster.kinds import EVENT
 from koordpy.cluster.protocol import Cluster
 from koordpy.errors import ApiError, Conflict, TooManyRequests, Unreachable
-from koordpy_api.objects import Kind, ObjectMeta, Pod
+from koordpy_api.objects import ObjectMeta, Pod
 
-EVENT: Final = Kind("events.k8s.io", "v1", "Event", "events", namespaced=True)
 NOTE_BYTES: Final = 1024
 QUEUE_LENGTH: Final = 20_000
 REMEMBERED: Final = 20_000

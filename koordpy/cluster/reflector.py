@@ -15,7 +15,7 @@ from typing import Final, Generic, Literal, Protocol, TypeVar
 import msgspec
 
 from koordpy.cluster.decoding import ObjectDecoder, UndecodableObject
-from koordpy.cluster.protocol import Cluster, WatchEvent, api_error
+from koordpy.cluster.protocol import EVERYTHING, Cluster, Selection, WatchEvent, api_error
 from koordpy.errors import ApiError, ClusterError, Expired, Unreachable
 from koordpy_api.objects import KubeObject
 
@@ -76,14 +76,14 @@ class Reflector(Generic[K]):
         decoder: ObjectDecoder[K],
         sink: Sink[K],
         rng: random.Random,
-        field_selector: str = "",
+        selection: Selection = EVERYTHING,
     ) -> None:
         self._cluster = cluster
         self._decoder = decoder
         self._kind = decoder.kind
         self._sink = sink
         self._rng = rng
-        self._field_selector = field_selector
+        self._selection = selection
         self._backoff = Backoff(rng)
         # Everything up to here was told to the sink. Empty: list first.
         self._version = ""
@@ -120,9 +120,7 @@ class Reflector(Generic[K]):
         items: list[K | UndecodableObject] = []
         token = ""
         while True:
-            page = await self._cluster.list(
-                self._kind, field_selector=self._field_selector, limit=PAGE_SIZE, continue_token=token
-            )
+            page = await self._cluster.list(self._kind, self._selection, limit=PAGE_SIZE, continue_token=token)
             with _collector_off():
                 items.extend(self._read(raw) for raw in page.items)
             token = page.continue_token
@@ -159,9 +157,7 @@ class Reflector(Generic[K]):
     async def _follow(self, timeout_s: int) -> int:
         """Take events until the watch ends. Returns: how many they were, bookmarks included."""
         told = 0
-        async with self._cluster.watch(
-            self._kind, self._version, field_selector=self._field_selector, timeout_s=timeout_s
-        ) as events:
+        async with self._cluster.watch(self._kind, self._version, self._selection, timeout_s=timeout_s) as events:
             async for event in events:
                 self._take(event)
                 told += 1

@@ -23,6 +23,8 @@ def _no_service_link(written: Any) -> Any:
 class Settings(BaseSettings):
     """kubeconfig: empty if neither flag nor variable is set; then the file's clientConnection.kubeconfig holds.
 
+    embedded: a folder of manifests for a cluster in this process, instead of a kubeconfig; empty: none. serve: the port
+    on which that cluster answers kubectl; None: it does not.
     seed: of the choice among equally good nodes; None: random. port: of telemetry, 0 takes a free one.
     """
 
@@ -30,6 +32,8 @@ class Settings(BaseSettings):
 
     config: str = ""
     kubeconfig: str = ""
+    embedded: str = ""
+    serve: Annotated[int | None, Field(ge=0, le=MAX_PORT)] = None
     bind_address: str = "0.0.0.0"  # noqa: S104 - probes come from outside the Pod
     port: Annotated[int, BeforeValidator(_no_service_link), Field(ge=0, le=MAX_PORT)] = DEFAULT_PORT
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -42,11 +46,26 @@ def read_settings(flags: Mapping[str, object]) -> Settings:
     Raises: ConfigError with every mistake, named by its flag or variable.
     """
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    for one, other in (("kubeconfig", "embedded"), ("embedded", "kubeconfig")):
+        if given.get(one) and other not in given:
+            given[other] = ""  # the command line has chosen the cluster, whatever the environment says
     try:
-        return Settings(**given)
+        settings = Settings(**given)
     except ValidationError as error:
         told = [_renamed(problem, given) for problem in problems_of(error)]
         raise ConfigError("settings", told) from None
+    if problem := _clash(settings):
+        raise ConfigError("settings", [_renamed(problem, given)])
+    return settings
+
+
+def _clash(settings: Settings) -> Problem | None:
+    if settings.kubeconfig and settings.embedded:
+        right = "two clusters; either --kubeconfig, for a real one, or --embedded, for one in this process"
+        return Problem("embedded", settings.embedded, right)
+    if settings.serve is not None and not settings.embedded:
+        return Problem("serve", str(settings.serve), "only the cluster of --embedded FOLDER is served")
+    return None
 
 
 def _renamed(problem: Problem, flags: Mapping[str, object]) -> Problem:

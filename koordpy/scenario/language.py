@@ -16,7 +16,10 @@ from koordpy.scenario.standins import Hooks
 from koordpy_api import Problem
 
 PATIENCE_S: Final = 5.0
-"""So long may an `advance` be that a scenario waits for on a real cluster."""
+"""So long may a step take on purpose that a scenario plays on a real cluster."""
+
+BESIDE: Final = ("over", "grace", "expect")
+"""What stands beside the one thing that happens in a step."""
 
 NEEDS: Final = ("plugin", "point", "issue")
 
@@ -34,19 +37,57 @@ class Elsewhere(Part):
 
 
 class Fault(Part):
-    """The next `times` requests of this kind are answered so. lost: carried out, but the answer never comes."""
+    """The next `times` requests that begin so are answered so, after `delay`.
 
-    request: str
-    answer: Literal["lost", "dropped"] | int
+    lost: carried out, but the answer never comes. half-closed: a watch that stays open and says nothing more.
+    """
+
+    request: str = Field(min_length=1)
+    answer: Literal["lost", "dropped", "half-closed"] | Annotated[int, Field(ge=400, le=599)] | None = None
+    retry_after: Seconds = 0.0
+    delay: Seconds = 0.0
     times: int = Field(default=1, ge=1)
+
+    @model_validator(mode="after")
+    def _sensible(self) -> "Fault":
+        if self.answer is None and not self.delay:
+            raise ValueError("an answer, a delay, or both")
+        if self.retry_after and self.answer not in (429, 503):
+            raise ValueError("retryAfter is said by 429 and 503 alone")
+        if self.answer == "half-closed" and not self.request.startswith("watch"):
+            raise ValueError("only a watch can be half-closed")
+        return self
+
+
+class Rule(Part):
+    """What the fake kubelet makes of Pods whose labels match; annotations on the Pod come first."""
+
+    labels: str = ""
+    runs_for: Seconds | None = None
+    fails_after: Seconds | None = None
+    stops_in: Seconds | None = None
+
+    @model_validator(mode="after")
+    def _one_end(self) -> "Rule":
+        if self.runs_for is not None and self.fails_after is not None:
+            raise ValueError("a Pod finishes or fails; either runsFor or failsAfter")
+        return self
+
+
+def _rules(value: object) -> object:
+    """true: a kubelet without rules."""
+    return () if value is True else listed(value)
 
 
 class Step(Part):
     """One thing that happens, then perhaps expectations; or expectations alone."""
 
     apply: Manifests = ()
+    files: Texts = ()
+    over: Seconds = 0.0
     patch: dict[Reference, Document] = {}
     delete: Annotated[tuple[Reference, ...], BeforeValidator(listed)] = ()
+    grace: Seconds = 0.0
     bind_by_other: dict[str, Elsewhere] = {}
     allow: dict[str, str] = {}
     reject: dict[str, str] = {}
@@ -60,13 +101,17 @@ class Step(Part):
     @property
     def kind(self) -> str:
         """The key of what happens, "expect" if nothing does."""
-        return next((key for key in keys_of(self) if key != "expect"), "expect")
+        return next((key for key in keys_of(self) if key not in BESIDE), "expect")
 
     @model_validator(mode="after")
     def _one(self) -> "Step":
-        happens = [key for key in keys_of(self) if key != "expect"]
+        happens = [key for key in keys_of(self) if key not in BESIDE]
         if len(happens) > 1 or not keys_of(self):
             raise ValueError(f"one step is one of {', '.join(names_of(Step))}; here are {', '.join(happens) or 'none'}")
+        if self.over and self.kind not in ("apply", "files"):
+            raise ValueError("`over` stands beside `apply` or `files`: it says in how long their objects arrive")
+        if self.grace and self.kind != "delete":
+            raise ValueError("`grace` stands beside `delete`")
         return self
 
 
@@ -89,6 +134,7 @@ class Scenario(Part):
     real: bool = False
     waits_for: Annotated[tuple[str, ...], BeforeValidator(_needs)] = ()
     objects: Manifests = ()
+    kubelet: Annotated[tuple[Rule, ...] | None, BeforeValidator(_rules)] = None
     config: Document | str | None = None
     plugins: dict[str, Hooks] = {}
     files: dict[str, Document | str] = {}
@@ -103,8 +149,8 @@ class Scenario(Part):
 
     @model_validator(mode="after")
     def _together(self) -> "Scenario":
-        if self.real and any(step.advance > PATIENCE_S for step in self.steps):
-            raise ValueError(f"real: true, but a step advances by more than the {PATIENCE_S:g}s that people wait for")
+        if self.real and any(step.advance + step.over > PATIENCE_S for step in self.steps):
+            raise ValueError(f"real: true, but a step takes more than the {PATIENCE_S:g}s that people wait for")
         return self
 
 

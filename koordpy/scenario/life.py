@@ -30,7 +30,10 @@ POLL_S: Final = 0.02
 
 
 class Life:
-    """Raises: KoordpyError if the configuration or a plugin does not let it start."""
+    """scheduler: it itself, for who wants to look.
+
+    Raises: KoordpyError if the configuration or a plugin does not let it start.
+    """
 
     def __init__(self, scenario: Scenario, world: World, cluster: RecordingCluster, book: CallBook, seed: int) -> None:
         registry = Registry(given={name: stand_in(name, hooks, book) for name, hooks in scenario.plugins.items()})
@@ -43,12 +46,12 @@ class Life:
         frameworks = build_all(loaded.profiles, registry, problems.report)
         around = Surroundings(cluster, world.clock, Random(seed), self._metrics, problems, "scenario")
         backoff = Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds)
-        self._scheduler = Scheduler(frameworks, backoff, around)
-        self._running = asyncio.get_running_loop().create_task(self._scheduler.run())
+        self.scheduler = Scheduler(frameworks, backoff, around)
+        self._running = asyncio.get_running_loop().create_task(self.scheduler.run())
 
     async def ready(self) -> None:
         """Returns once it schedules. Raises: what it died of."""
-        while not self._scheduler.is_ready:
+        while not self.scheduler.is_ready:
             self.check()
             await asyncio.sleep(POLL_S)
 
@@ -59,7 +62,7 @@ class Life:
 
     async def stop(self) -> None:
         """As SIGTERM does: what is under way ends."""
-        self._scheduler.stop()
+        self.scheduler.stop()
         await self._running
 
     async def crash(self) -> None:

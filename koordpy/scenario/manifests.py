@@ -4,10 +4,11 @@ A short form may carry any of the manifest's own sections (metadata, spec, statu
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from koordpy.cluster.embedded.patch import merge
 from koordpy.config.defaults import DEFAULT_SCHEDULER_NAME
 from koordpy.scenario.parts import Document, Part, listed
 from koordpy_api import objects
@@ -25,20 +26,26 @@ KINDS: Final[Mapping[str, Kind]] = {
 
 
 class Sections(Part):
-    """What may be merged over a short form's defaults."""
+    """What may be merged over a short form's defaults. copies: so many of it, each with its number behind its name."""
 
+    copies: int = Field(default=0, ge=1)
     metadata: Document = {}
     spec: Document = {}
     status: Document = {}
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 
+    def named(self, name: str) -> list[str]:
+        """p, or p-000, p-001, …"""
+        digits = max(3, len(str(self.copies - 1)))
+        return [f"{name}-{number:0{digits}}" for number in range(self.copies)] or [name]
+
     def over(self, kind: Kind, name: str, defaults: Document) -> Document:
         head: Document = {"name": name}
         head |= {key: getattr(self, key) for key in ("labels", "annotations") if getattr(self, key)}
         document = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": head} | defaults
         written = {"metadata": self.metadata, "spec": self.spec, "status": self.status}
-        return merged(document, {key: section for key, section in written.items() if section})
+        return merge(document, {key: section for key, section in written.items() if section})
 
 
 class NodeForm(Sections):
@@ -47,13 +54,13 @@ class NodeForm(Sections):
     node: str
     allocatable: Amounts = {}
 
-    def expand(self) -> Document:
+    def expand(self) -> list[Document]:
         room = {"cpu": "8", "memory": "32Gi", "pods": "110"} | {
             key: str(each) for key, each in self.allocatable.items()
         }
         ready = {"type": "Ready", "status": "True"}
         status = {"allocatable": room, "capacity": room, "conditions": [ready]}
-        return self.over(Node.KIND, self.node, {"spec": {}, "status": status})
+        return [self.over(Node.KIND, name, {"spec": {}, "status": status}) for name in self.named(self.node)]
 
 
 class PodForm(Sections):
@@ -63,7 +70,7 @@ class PodForm(Sections):
     requests: Amounts = {}
     bound_to: str = ""
 
-    def expand(self) -> Document:
+    def expand(self) -> list[Document]:
         amounts = {key: str(each) for key, each in self.requests.items()}
         resources = {"resources": {"requests": amounts, "limits": amounts}} if amounts else {}
         spec: Document = {
@@ -72,7 +79,7 @@ class PodForm(Sections):
             "containers": [{"name": "main", "image": "registry.example.test/pause"} | resources],
         }
         spec |= {"nodeName": self.bound_to} if self.bound_to else {}
-        return self.over(Pod.KIND, self.pod, {"spec": spec})
+        return [self.over(Pod.KIND, name, {"spec": spec}) for name in self.named(self.pod)]
 
 
 class DeviceForm(Sections):
@@ -82,13 +89,17 @@ class DeviceForm(Sections):
     gpus: int = 1
     memory: str = "16Gi"
 
-    def expand(self) -> Document:
+    def expand(self) -> list[Document]:
+        return [
+            self.over(Device.KIND, name, {"spec": {"devices": self._cards(name)}}) for name in self.named(self.device)
+        ]
+
+    def _cards(self, name: str) -> list[Document]:
         amounts = {GPU_CORE: "100", GPU_MEMORY_RATIO: "100", GPU_MEMORY: self.memory}
-        cards = [
-            {"type": "gpu", "id": f"GPU-{self.device}-{minor}", "minor": minor, "health": True, "resources": amounts}
+        return [
+            {"type": "gpu", "id": f"GPU-{name}-{minor}", "minor": minor, "health": True, "resources": amounts}
             for minor in range(self.gpus)
         ]
-        return self.over(Device.KIND, self.device, {"spec": {"devices": cards}})
 
 
 class PlainMetadata(Part):
@@ -106,8 +117,8 @@ class Plain(Part):
     kind: str
     metadata: PlainMetadata
 
-    def expand(self) -> Document:
-        return self.model_dump(by_alias=True)
+    def expand(self) -> list[Document]:
+        return [self.model_dump(by_alias=True)]
 
 
 def _form(value: object) -> str:
@@ -139,17 +150,3 @@ Reference = Annotated[str, BeforeValidator(reference)]
 def kind_and_name(ref: str) -> tuple[Kind, str]:
     kind, _, name = ref.partition("/")
     return KINDS[kind], name
-
-
-def merged(document: Mapping[str, Any], over: Mapping[str, Any]) -> Document:
-    """A merge patch, applied: mappings are merged, null takes away, anything else replaces."""
-    result: Document = dict(document)
-    for key, value in over.items():
-        if value is None:
-            result.pop(key, None)
-        elif isinstance(value, Mapping):
-            before = result.get(key)
-            result[key] = merged(before if isinstance(before, Mapping) else {}, value)
-        else:
-            result[key] = value
-    return result

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from koordpy.cluster.protocol import BindRequest, Cluster, ListPage, WatchEvent
+from koordpy.cluster.protocol import EVERYTHING, BindRequest, Cluster, ListPage, Selection, WatchEvent
 from koordpy_api.objects import Kind, Pod
 
 
@@ -32,8 +32,8 @@ class RecordingCluster:
     async def list(
         self,
         kind: Kind,
+        selection: Selection = EVERYTHING,
         *,
-        field_selector: str = "",
         limit: int = 500,
         continue_token: str = "",
         resource_version: str = "",
@@ -41,17 +41,17 @@ class RecordingCluster:
         self._note("list", kind.plural)
         return await self._cluster.list(
             kind,
-            field_selector=field_selector,
+            selection,
             limit=limit,
             continue_token=continue_token,
             resource_version=resource_version,
         )
 
     def watch(
-        self, kind: Kind, resource_version: str, *, field_selector: str = "", timeout_s: int = 300
+        self, kind: Kind, resource_version: str, selection: Selection = EVERYTHING, *, timeout_s: int = 300
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         self._note("watch", kind.plural)
-        return self._cluster.watch(kind, resource_version, field_selector=field_selector, timeout_s=timeout_s)
+        return self._cluster.watch(kind, resource_version, selection, timeout_s=timeout_s)
 
     async def get(self, kind: Kind, namespace: str, name: str) -> msgspec.Raw:
         self._note("get", kind.plural, name)
@@ -70,14 +70,24 @@ class RecordingCluster:
         *,
         subresource: str = "",
         strategic: bool = False,
-    ) -> None:
+    ) -> msgspec.Raw:
         self._note("patch", f"{kind.plural}/{subresource}" if subresource else kind.plural, name)
-        await self._cluster.patch(kind, namespace, name, body, subresource=subresource, strategic=strategic)
+        return await self._cluster.patch(kind, namespace, name, body, subresource=subresource, strategic=strategic)
 
-    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> None:
+    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> msgspec.Raw:
         head = body.get("regarding") or body.get("metadata")
         self._note("create", kind.plural, str(head.get("name", "")) if isinstance(head, Mapping) else "")
-        await self._cluster.create(kind, namespace, body)
+        return await self._cluster.create(kind, namespace, body)
+
+    async def update(
+        self, kind: Kind, namespace: str, name: str, body: Mapping[str, object], *, subresource: str = ""
+    ) -> msgspec.Raw:
+        self._note("update", f"{kind.plural}/{subresource}" if subresource else kind.plural, name)
+        return await self._cluster.update(kind, namespace, name, body, subresource=subresource)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, grace_s: int | None = None, uid: str = "") -> None:
+        self._note("delete", kind.plural, name)
+        await self._cluster.delete(kind, namespace, name, grace_s=grace_s, uid=uid)
 
     async def close(self) -> None:
         """The owner of the cluster closes it."""

@@ -5,25 +5,30 @@ the cluster lives in this process, and real where it does not.
 """
 
 import asyncio
+import contextlib
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from random import Random
+from typing import Final, Protocol
 
+from koordpy.cluster.embedded.patch import merge
+from koordpy.cluster.kinds import EVENT, LEASE
 from koordpy.cluster.protocol import BindRequest
-from koordpy.cluster.recorder import EVENT
-from koordpy.errors import KoordpyError
+from koordpy.errors import ApiError, KoordpyError
+from koordpy.scenario.arrivals import arrive
 from koordpy.scenario.comparison import mismatches
 from koordpy.scenario.diary import logged, watched
 from koordpy.scenario.expectations import Expect
+from koordpy.scenario.files import Manifest, files_of_steps
 from koordpy.scenario.language import PATIENCE_S, Scenario, Step, file_text
 from koordpy.scenario.life import CONFIG, Life
-from koordpy.scenario.manifests import KINDS, kind_and_name, merged
+from koordpy.scenario.manifests import KINDS, kind_and_name
 from koordpy.scenario.observed import Observed
-from koordpy.scenario.parts import Document
 from koordpy.scenario.recording import RecordingCluster
 from koordpy.scenario.standins import CallBook
 from koordpy.scenario.world import Finished, World
+from koordpy.scheduler.scheduler import Scheduler
 from koordpy_api import WaitingPod
 from koordpy_api.objects import Kind, Pod
 
@@ -31,6 +36,7 @@ POLL_S: Final = 0.05
 STEADY_S: Final = 1.0
 REFUSED: Final = 2
 LOG_TAIL: Final = 15
+NAMESPACED: Final = frozenset(kind.name for kind in (EVENT, LEASE, *KINDS.values()) if kind.namespaced)
 
 
 class ScenarioFailed(AssertionError):
@@ -40,16 +46,31 @@ class ScenarioFailed(AssertionError):
 def needs(scenario: Scenario, world: World) -> list[str]:
     """What the scenario waits for before it can be played in this world; empty if it can."""
     kinds = dict.fromkeys(step.kind for step in scenario.steps)
+    kinds |= {} if scenario.kubelet is None else {"kubelet": None}
     return [*scenario.waits_for, *(f"{kind}: {world.cannot[kind]}" for kind in kinds if kind in world.cannot)]
 
 
-async def play(scenario: Scenario, world: World, folder: Path, seed: int = 0) -> None:
-    """Play it to its end. folder: what `distributions` are relative to.
+class Onlooker(Protocol):
+    """Who plays a scenario to show it. Everything else is in the World that it hands in, and `life.configured`."""
 
-    Raises: ScenarioFailed. The objects that it made stay; they are the world's owner's to remove.
+    async def step(self, number: int, step: Step) -> None:
+        """It begins now; counted from 1."""
+        ...
+
+    async def end(self, scheduler: Scheduler | None) -> None:
+        """Everything came true, and the scheduler still runs, if one does."""
+        ...
+
+
+async def play(scenario: Scenario, world: World, folder: Path, seed: int = 0, onlooker: Onlooker | None = None) -> None:
+    """Play it to its end. folder: the scenario's own, where its `files` and `distributions` are.
+
+    Equal seeds: equal arrivals and, in virtual time, equal decisions. The objects that it made stay; they are the
+    world's owner's to remove.
+    Raises: ScenarioFailed; KoordpyError, before anything happens, if its files cannot be read.
     """
     with logged() as log, watched() as died:
-        stage = _Stage(scenario, world, folder, log, seed)
+        stage = _Stage(scenario, world, folder, log, seed, onlooker)
         try:
             await stage.play()
         finally:
@@ -61,35 +82,55 @@ async def play(scenario: Scenario, world: World, folder: Path, seed: int = 0) ->
 class _Stage:
     """One performance."""
 
-    def __init__(self, scenario: Scenario, world: World, folder: Path, log: list[str], seed: int) -> None:
+    def __init__(
+        self, scenario: Scenario, world: World, folder: Path, log: list[str], seed: int, onlooker: Onlooker | None
+    ) -> None:
         self._scenario, self._world, self._folder, self._log, self._seed = scenario, world, folder, log, seed
+        self._onlooker = onlooker
         self._cluster = RecordingCluster(world.cluster)
         self._book = CallBook()
         self._life: Life | None = None
+        self._kubelet: asyncio.Task[None] | None = None
         self._finished: Finished | None = None
+        self._step = 0
+        self._written = files_of_steps(folder, [step.files for step in scenario.steps])
 
     async def play(self) -> None:
         for form in self._scenario.objects:
-            await self._apply(form.expand())
+            await self._arrive([Manifest(each) for each in form.expand()])
+        if self._scenario.kubelet is not None:
+            rng = Random(f"kubelet {self._seed}")
+            self._kubelet = asyncio.create_task(self._world.kubelet(self._scenario.kubelet, rng))
         if self._scenario.runs_a_scheduler:
             await self._start()
         for number, step in enumerate(self._scenario.steps, 1):
+            self._step = number
+            if self._onlooker:
+                await self._onlooker.step(number, step)
             if step.kind != "expect":
                 await self._acts[step.kind](self, step)
             if step.expect is not None:
                 await self._expect(step.expect, f"step {number}, {step.kind}")
         if self._scenario.expect is not None:
             await self._expect(self._scenario.expect, "the end")
+        if self._onlooker:
+            await self._onlooker.end(self._life.scheduler if self._life else None)
 
     async def end(self) -> None:
         if self._life is not None:
             await self._life.crash()
+        if self._kubelet is not None:
+            self._kubelet.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._kubelet
 
     # -- steps -------------------------------------------------------------------------------------------------------
 
-    async def _apply_all(self, step: Step) -> None:
-        for form in step.apply:
-            await self._apply(form.expand())
+    async def _apply(self, step: Step) -> None:
+        await self._arrive([Manifest(each) for form in step.apply for each in form.expand()], step.over)
+
+    async def _files(self, step: Step) -> None:
+        await self._arrive(self._written[self._step - 1], step.over)
 
     async def _patch(self, step: Step) -> None:
         for ref, body in step.patch.items():
@@ -97,7 +138,7 @@ class _Stage:
 
     async def _delete(self, step: Step) -> None:
         for ref in step.delete:
-            await self._world.delete(*kind_and_name(ref))
+            await self._world.delete(*kind_and_name(ref), grace_s=int(step.grace))
 
     async def _bind_by_other(self, step: Step) -> None:
         uids = {each["metadata"]["name"]: each["metadata"]["uid"] for each in await self._world.read(Pod.KIND)}
@@ -123,6 +164,10 @@ class _Stage:
             await self._life.stop()
         await self._start()
 
+    async def _fault(self, step: Step) -> None:
+        assert step.fault
+        self._world.fault(step.fault)
+
     async def _advance(self, step: Step) -> None:
         await asyncio.sleep(step.advance)
 
@@ -135,7 +180,8 @@ class _Stage:
         self._finished = self._world.run(shlex.split(step.run), files, distributions)
 
     _acts: Final[Mapping[str, Callable[["_Stage", Step], Awaitable[None]]]] = {
-        "apply": _apply_all,
+        "apply": _apply,
+        "files": _files,
         "patch": _patch,
         "delete": _delete,
         "bindByOther": _bind_by_other,
@@ -144,6 +190,7 @@ class _Stage:
         "crash": _crash,
         "restart": _restart,
         "advance": _advance,
+        "fault": _fault,
         "run": _run,
     }
 
@@ -159,10 +206,17 @@ class _Stage:
         else:
             await self._life.ready()
 
-    async def _apply(self, document: Document) -> None:
-        here = {"namespace": self._world.namespace} if document["kind"] == "Pod" else {}
-        head = {"metadata": here | document["metadata"]}
-        await self._world.apply(merged(document, head))
+    async def _arrive(self, objects: Sequence[Manifest], over_s: float = 0.0) -> None:
+        rng = Random(f"arrivals {self._seed} {self._step}")
+        await arrive(objects, self._create, over_s, rng)
+
+    async def _create(self, manifest: Manifest) -> None:
+        document = manifest.document
+        here = {"namespace": self._world.namespace} if document["kind"] in NAMESPACED else {}
+        try:
+            await self._world.apply(merge(document, {"metadata": here | document["metadata"]}))
+        except ApiError as error:
+            raise manifest.refused(error) from None
 
     async def _waiting(self, name: str, plugin: str) -> WaitingPod:
         """The Pod that Permit holds, as the stand-in finds it."""

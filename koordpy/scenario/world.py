@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any, Protocol
 
 from koordpy.clock import Clock
 from koordpy.cluster.protocol import Cluster
+from koordpy.scenario.language import Fault, Rule
 from koordpy.scenario.parts import Document
 from koordpy_api.objects import Kind
 
@@ -40,19 +42,30 @@ class World(Protocol):
     def cannot(self) -> Mapping[str, str]: ...
 
     async def apply(self, manifest: Mapping[str, Any]) -> None:
-        """Create an object; one that exists is merged with it, its status too."""
+        """Create an object; one that exists is merged with it, its status too.
+
+        Raises: ApiError if the cluster refuses it.
+        """
         ...
 
     async def patch(self, kind: Kind, name: str, body: Mapping[str, Any]) -> None:
         """Merge `body` into an object, its status too."""
         ...
 
-    async def delete(self, kind: Kind, name: str) -> None:
-        """Delete an object at once."""
+    async def delete(self, kind: Kind, name: str, grace_s: int = 0) -> None:
+        """Delete an object: at once, or a Pod on a node when its kubelet says so, or `grace_s` are over for that."""
         ...
 
     async def read(self, kind: Kind) -> Sequence[Document]:
         """All objects of a kind; of a namespaced one, those of `namespace`."""
+        ...
+
+    def fault(self, fault: Fault) -> None:
+        """From now on, answer the scheduler so; nobody else notices."""
+        ...
+
+    async def kubelet(self, rules: Sequence[Rule], rng: Random) -> None:
+        """Be the kubelet of all nodes, until cancelled."""
         ...
 
     def run(self, command: Sequence[str], files: Mapping[str, str], distributions: Sequence[Path]) -> Finished:

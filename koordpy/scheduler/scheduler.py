@@ -11,7 +11,7 @@ from typing import Any, Final
 from koordpy.cache.cache import Cache
 from koordpy.clock import Clock
 from koordpy.cluster.informer import Informer
-from koordpy.cluster.protocol import Cluster
+from koordpy.cluster.protocol import EVERYTHING, Cluster, Selection
 from koordpy.cluster.recorder import Recorder
 from koordpy.framework.runner import Framework
 from koordpy.queue.backoff import Backoff
@@ -29,7 +29,7 @@ from koordpy_api.objects import KubeObject, Node, Pod
 logger = logging.getLogger("koordpy.scheduler")
 
 # The API server leaves finished Pods out, so one that finishes arrives as deleted.
-UNFINISHED_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
+UNFINISHED_PODS: Final = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
 DRAIN_S: Final = 15.0
 EVENTS_DRAIN_S: Final = 5.0
 OBSERVE_EVERY_S: Final = 1.0
@@ -177,9 +177,9 @@ class Scheduler:
         return handlers
 
     def _informer(self, kind: type[KubeObject], handlers: list[ObjectHandler[Any]]) -> Informer[Any]:
-        selector = UNFINISHED_PODS if kind is Pod else ""
+        selection = UNFINISHED_PODS if kind is Pod else EVERYTHING
         around = self.around
-        informer = Informer(around.cluster, kind, around.problems.report, self._jitter, field_selector=selector)
+        informer = Informer(around.cluster, kind, around.problems.report, self._jitter, selection)
         for handler in handlers:
             informer.add_handler(handler)
         return informer

@@ -136,7 +136,12 @@ def _containers(containers: Sequence[Mapping[str, Any]], prefix: str) -> list[Ma
 
 
 def _container(name: str, given: Mapping[str, Any]) -> Manifest:
-    """`requests` and `limits` may stand beside the other fields of a container."""
+    """`requests` and `limits` may stand beside the other fields of a container.
+
+    Without limits, requests of extended resources are limits too, as an API server demands.
+    """
     container = {"name": name, "image": "registry.example.test/pause"} | dict(given)
     resources = {kind: dict(container.pop(kind)) for kind in ("requests", "limits") if kind in container}
+    if extended := {key: amount for key, amount in resources.get("requests", {}).items() if "/" in key}:
+        resources.setdefault("limits", extended)
     return container | ({"resources": resources} if any(resources.values()) else {})

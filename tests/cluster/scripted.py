@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from koordpy.cluster.protocol import BindRequest, EventType, ListPage, WatchEvent
+from koordpy.cluster.protocol import EVERYTHING, BindRequest, EventType, ListPage, Selection, WatchEvent
 from koordpy_api import Problem
 from koordpy_api.objects import Kind, KubeObject
 
@@ -56,13 +56,13 @@ class ScriptedCluster:
     async def list(
         self,
         kind: Kind,
+        selection: Selection = EVERYTHING,
         *,
-        field_selector: str = "",
         limit: int = 500,
         continue_token: str = "",
         resource_version: str = "",
     ) -> ListPage:
-        self.calls.append(Call("list", _now(), resource_version, continue_token, limit, field_selector))
+        self.calls.append(Call("list", _now(), resource_version, continue_token, limit, selection.fields))
         answer = self._lists.popleft() if self._lists else page([], "1")
         if isinstance(answer, Exception):
             raise answer
@@ -70,9 +70,9 @@ class ScriptedCluster:
 
     @asynccontextmanager
     async def watch(
-        self, kind: Kind, resource_version: str, *, field_selector: str = "", timeout_s: int = 300
+        self, kind: Kind, resource_version: str, selection: Selection = EVERYTHING, *, timeout_s: int = 300
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        call = Call("watch", _now(), resource_version, field_selector=field_selector, timeout_s=timeout_s)
+        call = Call("watch", _now(), resource_version, field_selector=selection.fields, timeout_s=timeout_s)
         self.calls.append(call)
         steps = self._watches.popleft() if self._watches else [float(timeout_s)]
         if isinstance(steps, Exception):
@@ -99,10 +99,18 @@ class ScriptedCluster:
         *,
         subresource: str = "",
         strategic: bool = False,
-    ) -> None:
+    ) -> msgspec.Raw:
         raise NotImplementedError
 
-    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> None:
+    async def update(
+        self, kind: Kind, namespace: str, name: str, body: Mapping[str, object], *, subresource: str = ""
+    ) -> msgspec.Raw:
+        raise NotImplementedError
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, grace_s: int | None = None, uid: str = "") -> None:
+        raise NotImplementedError
+
+    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> msgspec.Raw:
         self.creating += 1
         self.most_creating = max(self.most_creating, self.creating)
         try:
@@ -114,6 +122,7 @@ class ScriptedCluster:
         if error is not None:
             raise error
         self.created.append((_now(), body))
+        return msgspec.Raw(json.dumps(body).encode())
 
     async def close(self) -> None:
         pass

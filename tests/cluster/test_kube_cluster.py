@@ -15,7 +15,7 @@ from koordpy.cluster.informer import Informer
 from koordpy.cluster.kube import credentials
 from koordpy.cluster.kube.cluster import KubeCluster
 from koordpy.cluster.kube.transport import Transport
-from koordpy.cluster.protocol import BindRequest, WatchEvent, api_error
+from koordpy.cluster.protocol import BindRequest, Selection, WatchEvent, api_error
 from koordpy.cluster.recorder import Recorder
 from koordpy.errors import ApiError, Conflict, Expired, NotFound
 from koordpy.testing import make_pod
@@ -142,7 +142,7 @@ def test_a_bind_writes_node_annotation_and_condition_at_once(control_plane: Cont
 
     async def ask(cluster: KubeCluster) -> tuple[WatchEvent, Pod]:
         version = pod["metadata"]["resourceVersion"]
-        async with cluster.watch(Pod.KIND, version, field_selector=f"metadata.namespace={namespace}") as events:
+        async with cluster.watch(Pod.KIND, version, Selection(namespace)) as events:
             await cluster.bind(binding(pod, "n", devices="[0]"))
             async for event in events:
                 return event, await read(cluster, pod)
@@ -248,7 +248,7 @@ def test_a_watch_ends_when_it_was_told_to(control_plane: ControlPlane, namespace
     async def ask(cluster: KubeCluster) -> list[str]:
         page = await cluster.list(Node.KIND)
         async with cluster.watch(
-            Node.KIND, page.resource_version, field_selector=f"metadata.name={namespace}-none", timeout_s=1
+            Node.KIND, page.resource_version, Selection(fields=f"metadata.name={namespace}-none"), timeout_s=1
         ) as events:
             return [event.type async for event in events]
 

@@ -10,6 +10,7 @@ import pytest
 
 from koordpy.cluster.decoding import ObjectDecoder, UndecodableObject
 from koordpy.cluster.informer import Informer
+from koordpy.cluster.protocol import Selection
 from koordpy.cluster.reflector import ChangeType, Reflector
 from koordpy.errors import ApiError, Expired, TooManyRequests, Unreachable
 from koordpy.virtual_time import run
@@ -36,7 +37,7 @@ def told(cluster: ScriptedCluster, seconds: float = HOUR, field_selector: str = 
     diary = Diary()
 
     async def main() -> None:
-        informer = Informer(cluster, Pod, Reports(), random.Random(1), field_selector=field_selector)
+        informer = Informer(cluster, Pod, Reports(), random.Random(1), Selection(fields=field_selector))
         informer.add_handler(diary)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -12,7 +12,7 @@ from aiohttp import web
 from koordpy.cluster.kube import transport as transport_module
 from koordpy.cluster.kube.cluster import KubeCluster
 from koordpy.cluster.kube.transport import Transport
-from koordpy.cluster.protocol import BindRequest
+from koordpy.cluster.protocol import BindRequest, Selection
 from koordpy.errors import ApiError, Conflict, Expired, NotFound, TooManyRequests, Unreachable
 from koordpy_api.objects import Kind, Node, Pod
 
@@ -370,7 +370,9 @@ def test_a_patch_says_how_it_is_meant() -> None:
 
 def test_a_list_asks_for_its_page_and_reads_it() -> None:
     wire = Wire('{"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [{"a": 1}]}')
-    found = over(wire, lambda cluster: cluster.list(Pod.KIND, field_selector="spec.nodeName!=", continue_token="t=1"))
+    found = over(
+        wire, lambda cluster: cluster.list(Pod.KIND, Selection(fields="spec.nodeName!="), continue_token="t=1")
+    )
     assert wire.requests[0][:3] == (
         "GET",
         "/api/v1/pods",
@@ -393,7 +395,7 @@ def test_a_watch_asks_for_bookmarks_and_its_length() -> None:
     wire = Wire('{"type": "BOOKMARK", "object": {"metadata": {}}}\n')
 
     async def ask(cluster: KubeCluster) -> list[str]:
-        async with cluster.watch(Node.KIND, "12", field_selector="f=1", timeout_s=245) as events:
+        async with cluster.watch(Node.KIND, "12", Selection(fields="f=1"), timeout_s=245) as events:
             return [event.type async for event in events]
 
     assert over(wire, ask) == ["BOOKMARK"]

@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from koordpy.errors import ConfigError
 from koordpy.scenario.comparison import CHECKS
 from koordpy.scenario.expectations import Expect
-from koordpy.scenario.language import Scenario, Step, parse
+from koordpy.scenario.language import Fault, Scenario, Step, parse
 from koordpy.scenario.parts import names_of, seconds
 from koordpy.scenario.runner import ScenarioFailed, play
 from koordpy.scenario.standins import Answer
 from koordpy.virtual_time import run
 from tests.controlplane.server import ControlPlane
-from tests.scenarios.worlds import RealWorld, SmallWorld
+from tests.scenarios.worlds import RealWorld, embedded_world
 
 REPOSITORY = Path(__file__).parents[2]
 PAGE = (REPOSITORY / "docs" / "scenarios.md").read_text()
@@ -36,7 +36,7 @@ steps:
 
 
 def test_the_example_of_the_page_plays_in_virtual_time(tmp_path: Path) -> None:
-    run(play(parse(EXAMPLE, "page"), SmallWorld(tmp_path), REPOSITORY))
+    run(play(parse(EXAMPLE, "page"), embedded_world(tmp_path), REPOSITORY))
 
 
 def test_the_example_of_the_page_plays_on_the_real_server(
@@ -54,8 +54,14 @@ def test_the_example_of_the_page_plays_on_the_real_server(
 
 @pytest.mark.parametrize(
     ("heading", "model"),
-    [("The file", Scenario), ("Stand-ins for plugins", Answer), ("Steps", Step), ("Expectations", Expect)],
-    ids=["the keys of the file", "the answers of stand-ins", "the steps", "the expectations"],
+    [
+        ("The file", Scenario),
+        ("Stand-ins for plugins", Answer),
+        ("Steps", Step),
+        ("Faults", Fault),
+        ("Expectations", Expect),
+    ],
+    ids=["the keys of the file", "the answers of stand-ins", "the steps", "the faults", "the expectations"],
 )
 def test_the_page_lists_in_order(heading: str, model: type[BaseModel]) -> None:
     section = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
@@ -84,7 +90,7 @@ def test_every_mistake_of_a_file_is_told_at_once_with_its_line() -> None:
 def test_an_expectation_that_does_not_come_true_says_what_was_seen_instead(tmp_path: Path) -> None:
     text = "title: t\nobjects: [{node: n1}, {pod: p}]\nexpect: {bound: {p: n2}, calls: {A.filter: 1}}\n"
     with pytest.raises(ScenarioFailed) as told:
-        run(play(parse(text, "wrong.yaml"), SmallWorld(tmp_path), REPOSITORY))
+        run(play(parse(text, "wrong.yaml"), embedded_world(tmp_path), REPOSITORY))
     said = str(told.value)
     assert "at the end:" in said
     assert "pod p is bound to n1, not to n2" in said
@@ -97,3 +103,23 @@ def test_an_expectation_that_does_not_come_true_says_what_was_seen_instead(tmp_p
 )
 def test_a_length_of_time_is_read_as_people_write_it(text: str, length: float) -> None:
     assert seconds(text) == pytest.approx(length)
+
+
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        ("{advance: 5s, over: 5s}", "`over` stands beside `apply` or `files`"),
+        ("{apply: {pod: p}, grace: 5s}", "`grace` stands beside `delete`"),
+        ("{apply: {pod: p}, files: a.yaml}", "one step is one of"),
+        ("{apply: {pod: p, copies: 0}}", "copies"),
+        ("{fault: {request: bind pods}}", "an answer, a delay, or both"),
+        ("{fault: {request: bind pods, answer: 200}}", "fault.answer"),
+        ("{fault: {request: bind pods, answer: 500, retryAfter: 1s}}", "retryAfter is said by 429 and 503 alone"),
+        ("{fault: {request: bind pods, answer: half-closed}}", "only a watch can be half-closed"),
+    ],
+    ids=lambda each: each,
+)
+def test_a_step_that_makes_no_sense_is_refused(step: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        parse(f"title: t\nsteps: [{step}]\n", "test.yaml")
+    assert sentence in str(told.value)

@@ -13,10 +13,9 @@ from koordpy.scenario.runner import needs, play
 from koordpy.virtual_time import run
 from tests.controlplane.server import ControlPlane
 from tests.scenarios.conftest import OUTCOME
-from tests.scenarios.worlds import RealWorld, SmallWorld
+from tests.scenarios.worlds import RealWorld, embedded_world
 
 HERE = Path(__file__).parent
-REPOSITORY = HERE.parents[1]
 FILES = sorted(HERE.glob("*.yaml"))
 REAL = [path for path in FILES if load(path).real]
 Record = Callable[[str, object], None]
@@ -29,14 +28,14 @@ def _stem(path: Path) -> str:
 @pytest.mark.parametrize("path", FILES, ids=_stem)
 def test_scenario_in_virtual_time(path: Path, tmp_path: Path, record_property: Record) -> None:
     scenario = load(path)
-    world = SmallWorld(tmp_path)
+    world = embedded_world(tmp_path)
     if waits := needs(scenario, world):
         record_property(OUTCOME, f"waiting for {waits[0]}")
         pytest.skip(f"waits for {', '.join(waits)}")
     record_property(OUTCOME, "in virtual time" if scenario.runs_a_scheduler else "as commands alone")
     if scenario.differs:
         record_property(OUTCOME, "of these different on purpose")
-    run(play(scenario, world, REPOSITORY))
+    run(play(scenario, world, HERE))
 
 
 @pytest.mark.parametrize("path", REAL, ids=_stem)
@@ -51,7 +50,7 @@ def test_scenario_on_the_real_server(
             if waits := needs(scenario, world):
                 pytest.skip(f"waits for {', '.join(waits)}")
             record_property(OUTCOME, "on the real kube-apiserver")
-            await play(scenario, world, REPOSITORY)
+            await play(scenario, world, HERE)
         finally:
             await world.close()
 

@@ -1,15 +1,15 @@
 """What the steps and expectations that few cases need do, each in one small scenario in virtual time."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from koordpy.scenario.language import parse
-from koordpy.scenario.runner import ScenarioFailed, needs, play
+from koordpy.scenario.runner import ScenarioFailed, play
 from koordpy.virtual_time import run
-from tests.scenarios.worlds import SmallWorld
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.controlplane.server import ControlPlane
+from tests.scenarios.worlds import RealWorld, embedded_world
 
 SCENARIOS = {
     "a crash forgets, and a restart binds what was not bound": """
@@ -81,6 +81,75 @@ SCENARIOS = {
         objects: [{node: n1}]
         expect: {exitCode: 2, output: "config.yaml:2: kind is 'Banana'", notInOutput: Traceback}
     """,
+    "a bind is lost twice and comes through once": """
+        objects: [{node: n1}, {pod: p}]
+        steps:
+          - crash: true
+          - apply: {pod: q}
+          - fault: {request: bind pods q, answer: lost}
+          - fault: {request: bind pods q, answer: 429, retryAfter: 7s, times: 2}
+          - restart: true
+            expect:
+              bound: {q: n1}
+              requests: {bind pods q: 4}
+              events: {pod: q, reason: Scheduled, times: 1}
+              within: 1m
+    """,
+    "an answer is late": """
+        objects: [{node: n1}]
+        steps:
+          - fault: {request: bind pods, delay: 20s}
+          - apply: {pod: p}
+          - advance: 10s
+            expect: {metrics: {'scheduler_cache_size{type="assumed_pods"}': 1}}
+          - expect: {bound: {p: n1}, requests: {bind pods p: 1}, within: 15s}
+    """,
+    "watches break, and fall silent": """
+        objects: [{node: n1}]
+        steps:
+          - fault: {request: watch pods, answer: dropped}
+          - apply: {pod: p}
+            expect: {bound: {p: n1}, requests: {watch pods: 2}}
+          - fault: {request: watch pods, answer: half-closed}
+          - apply: {pod: q}
+            expect: {bound: {q: n1}, within: 10m}
+    """,
+    "Pods run, finish, fail and go": """
+        kubelet:
+          - {labels: app=slow, stopsIn: 20s}
+          - {labels: "app in (batch)", runsFor: 1m}
+        objects:
+          - {node: n1}
+          - {pod: short, annotations: {koordpy.dev/runs-for: 30s}}
+          - {pod: broken, annotations: {koordpy.dev/fails-after: 30s}}
+          - {pod: batch, labels: {app: batch}}
+          - {pod: slow, labels: {app: slow}}
+        steps:
+          - expect:
+              conditions: {short: {type: Ready, status: "True"}, slow: {type: ContainersReady, status: "True"}}
+              objects: {pod/short: {status: {phase: Running}}, pod/batch: {status: {phase: Running}}}
+          - advance: 35s
+            expect:
+              objects: {pod/short: {status: {phase: Succeeded}}, pod/broken: {status: {phase: Failed}}}
+              conditions: {short: {type: Ready, status: "False", reason: PodCompleted}}
+          - advance: 35s
+            expect: {objects: {pod/batch: {status: {phase: Succeeded}}, pod/slow: {status: {phase: Running}}}}
+          - delete: pod/slow
+            grace: 30s
+          - advance: 15s
+            expect: {bound: {slow: n1}}
+          - expect: {gone: slow, within: 10s}
+    """,
+    "so many of one form are made": """
+        objects:
+          - {node: gpu, copies: 2}
+          - {device: gpu, copies: 2, gpus: 4}
+          - {pod: p, copies: 9, requests: {nvidia.com/gpu: 1}}
+        expect:
+          conditions: {p-007: {type: PodScheduled, status: "True"}, p-008: {type: PodScheduled, status: "False"}}
+          objects: {node/gpu-001: {metadata: {name: gpu-001}}, device/gpu-001: {metadata: {name: gpu-001}}}
+          gone: [p, p-009]
+    """,
     "a command's files lie where it runs": """
         files: {a.yaml: "kind: Banana"}
         steps:
@@ -121,20 +190,38 @@ FAILURES = {
 
 @pytest.mark.parametrize("text", SCENARIOS.values(), ids=SCENARIOS)
 def test_a_scenario_in_which(text: str, tmp_path: Path) -> None:
-    run(play(parse(f"title: t\n{_dedent(text)}", "test.yaml"), SmallWorld(tmp_path), REPOSITORY))
+    run(play(parse(f"title: t\n{_dedent(text)}", "test.yaml"), embedded_world(tmp_path), tmp_path))
 
 
 @pytest.mark.parametrize(("expect", "sentence"), FAILURES.values(), ids=FAILURES)
 def test_it_is_told_that_there_is(expect: str, sentence: str, tmp_path: Path) -> None:
     text = f"title: t\nobjects: [{{node: n1}}, {{pod: p}}]\nexpect: {expect}\n"
     with pytest.raises(ScenarioFailed) as told:
-        run(play(parse(text, "test.yaml"), SmallWorld(tmp_path), REPOSITORY))
+        run(play(parse(text, "test.yaml"), embedded_world(tmp_path), tmp_path))
     assert sentence in str(told.value)
 
 
-def test_a_fault_waits_for_a_cluster_that_can_fail(tmp_path: Path) -> None:
-    scenario = parse("title: t\nsteps: [{fault: {request: bind pods p, answer: 429}}]\n", "test.yaml")
-    assert needs(scenario, SmallWorld(tmp_path)) == ["fault: the embedded cluster"]
+def test_the_fake_kubelet_runs_and_stops_pods_on_the_real_server(
+    tmp_path: Path, control_plane: ControlPlane, namespace: str
+) -> None:
+    text = """
+        kubelet: [{labels: app=batch, runsFor: 2s}]
+        objects: [{node: n1}, {pod: batch, labels: {app: batch}}, {pod: web}]
+        steps:
+          - expect: {objects: {pod/batch: {status: {phase: Succeeded}}, pod/web: {status: {phase: Running}}}}
+          - delete: pod/web
+            grace: 30s
+            expect: {gone: web}
+    """
+
+    async def perform() -> None:
+        world = await RealWorld.open(control_plane, namespace, tmp_path)
+        try:
+            await play(parse(f"title: t\n{_dedent(text)}", "test.yaml"), world, tmp_path)
+        finally:
+            await world.close()
+
+    asyncio.run(perform())
 
 
 def _dedent(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Two worlds for scenarios: a small cluster in this process, on virtual time, and the real kube-apiserver."""
+"""Two worlds for scenarios: the embedded cluster on virtual time, and the real kube-apiserver."""
 
 import asyncio
 import io
@@ -10,25 +10,27 @@ import threading
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import msgspec
 
 from koordpy.cli.main import main
 from koordpy.clock import LoopClock, SystemClock
+from koordpy.cluster import fake_kubelet
 from koordpy.cluster.kube import credentials
 from koordpy.cluster.kube.cluster import KubeCluster
 from koordpy.cluster.kube.transport import Transport
-from koordpy.cluster.recorder import EVENT
-from koordpy.errors import NotFound
-from koordpy.scenario.manifests import KINDS, merged
+from koordpy.cluster.protocol import api_error
+from koordpy.scenario.embedded import EmbeddedWorld, meant
+from koordpy.scenario.language import Fault, Rule
 from koordpy.scenario.world import Finished
-from koordpy_api.objects import Kind, Pod
+from koordpy_api.objects import Kind
 from tests.controlplane.fixtures import SCHEDULER
 from tests.controlplane.server import ControlPlane, collection_path
 from tests.plugins.installing import ROOT, install
-from tests.scheduler.scripted_cluster import SmallCluster
 
 Document = dict[str, Any]
 COMMAND_TIMEOUT_S: Final = 60
@@ -36,41 +38,9 @@ MERGE: Final = "application/merge-patch+json"
 EMBEDDED: Final = "the embedded cluster"
 
 
-class SmallWorld:
-    """A SmallCluster from outside; it has one namespace."""
-
-    namespace = "default"
-    cannot: Final = {"fault": EMBEDDED}
-
-    def __init__(self, folder: Path) -> None:
-        self.cluster = SmallCluster()
-        self.clock = LoopClock()
-        self._folder = folder
-
-    async def apply(self, manifest: Mapping[str, Any]) -> None:
-        kind, name = KINDS[manifest["kind"].lower()], manifest["metadata"]["name"]
-        try:
-            await self.cluster.get(kind, self.namespace, name)
-        except NotFound:
-            self.cluster.add(manifest)
-        else:
-            await self.patch(kind, name, manifest)
-
-    async def patch(self, kind: Kind, name: str, body: Mapping[str, Any]) -> None:
-        self.cluster.change(kind.name, name, lambda document: _merge(document, body))
-
-    async def delete(self, kind: Kind, name: str) -> None:
-        self.cluster.delete(kind.name, name)
-
-    async def read(self, kind: Kind) -> Sequence[Document]:
-        if kind == EVENT:
-            return self.cluster.events
-        if kind == Pod.KIND:
-            return self.cluster.pods()  # those that have finished too
-        return [msgspec.json.decode(each) for each in (await self.cluster.list(kind)).items]
-
-    def run(self, command: Sequence[str], files: Mapping[str, str], distributions: Sequence[Path]) -> Finished:
-        return run_command(self._folder, command, files, distributions)
+def embedded_world(folder: Path, seed: int = 0) -> EmbeddedWorld:
+    """On virtual time. folder: where commands run."""
+    return EmbeddedWorld(LoopClock(), seed, partial(run_command, folder))
 
 
 class RealWorld:
@@ -101,7 +71,8 @@ class RealWorld:
         if status == 409:
             await self._merge(place, manifest)
             return
-        assert status == 201, answer
+        if status != 201:
+            raise api_error(msgspec.json.encode(answer), status)
         self._made.append(place)
         if manifest["kind"] == "Pod" and manifest.get("status"):  # which the server drops when a Pod is created
             await self._merge(f"{place}/status", {"status": manifest["status"]})
@@ -109,14 +80,26 @@ class RealWorld:
     async def patch(self, kind: Kind, name: str, body: Mapping[str, Any]) -> None:
         await self._merge(kind.path(self.namespace, name), body)
 
-    async def delete(self, kind: Kind, name: str) -> None:
-        await self._request("DELETE", kind.path(self.namespace, name), {"gracePeriodSeconds": 0})
+    async def delete(self, kind: Kind, name: str, grace_s: int = 0) -> None:
+        await self._request("DELETE", kind.path(self.namespace, name), {"gracePeriodSeconds": grace_s})
 
     async def read(self, kind: Kind) -> Sequence[Document]:
         status, found = await self._request("GET", kind.path(self.namespace))
         assert status == 200, found
         items: list[Document] = found["items"]
         return items
+
+    def fault(self, fault: Fault) -> None:
+        raise NotImplementedError(f"{fault}: `cannot` says so")
+
+    async def kubelet(self, rules: Sequence[Rule], rng: Random) -> None:
+        """With an administrator's rights: each node's own are not set up here."""
+        config = await credentials.load(str(self._server.kubeconfig()), environ={})
+        cluster = KubeCluster(Transport(config))
+        try:
+            await fake_kubelet.FakeKubelet(cluster, self.clock, rng, meant(rules)).run()
+        finally:
+            await cluster.close()
 
     def run(self, command: Sequence[str], files: Mapping[str, str], distributions: Sequence[Path]) -> Finished:
         return run_command(self._folder, command, files, distributions)
@@ -134,7 +117,8 @@ class RealWorld:
         for where, part in parts.items():
             if part:
                 status, answer = await self._request("PATCH", where, part, MERGE)
-                assert status == 200, answer
+                if status != 200:
+                    raise api_error(msgspec.json.encode(answer), status)
 
     async def _request(
         self, method: str, path: str, body: object = None, content_type: str = "application/json"
@@ -206,9 +190,3 @@ def _as_before() -> Iterator[None]:
         root.handlers[:], level, own_level = before
         root.setLevel(level)
         own.setLevel(own_level)
-
-
-def _merge(document: Document, body: Mapping[str, Any]) -> None:
-    after = merged(document, body)
-    document.clear()
-    document.update(after)

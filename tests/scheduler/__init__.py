@@ -1,1 +1,1 @@
-"""The whole scheduler in virtual time, beside a small cluster whose answers the test writes down."""
+"""The whole scheduler in virtual time, beside an embedded cluster that answers as the test wants."""

@@ -1,4 +1,4 @@
-"""A scheduler at work beside a SmallCluster, and what a scene may ask of both."""
+"""A scheduler at work beside an embedded cluster, and what a scene may ask of both."""
 
 import asyncio
 import json
@@ -18,18 +18,18 @@ from koordpy.telemetry.metrics import Metrics
 from koordpy.telemetry.problems import ProblemLog
 from koordpy.virtual_time import run
 from koordpy_api.koordinator import DEVICE_ALLOCATED
-from tests.scheduler.scripted_cluster import SmallCluster
+from tests.scheduler.acted_cluster import ActedCluster
 
 
 class Stage:
     """`perform` builds it; a scene acts on `cluster` and lets seconds pass."""
 
-    def __init__(self, cluster: SmallCluster, frameworks: Sequence[Framework] | None, seed: int) -> None:
+    def __init__(self, cluster: ActedCluster, frameworks: Sequence[Framework] | None, seed: int) -> None:
         self.cluster = cluster
         self.metrics = Metrics()
         problems = ProblemLog(self.metrics)
         frameworks = frameworks or build_all(resolve(default_configuration()), Registry(), problems.report)
-        around = Surroundings(cluster, LoopClock(), Random(seed), self.metrics, problems, "stage")
+        around = Surroundings(cluster.asked, LoopClock(), Random(seed), self.metrics, problems, "stage")
         self.scheduler = Scheduler(frameworks, Backoff(), around)
         self.running = asyncio.create_task(self.scheduler.run())
 
@@ -80,7 +80,7 @@ def perform(
     """Start the scheduler beside these objects, play the scene, wait a minute until nothing is assumed, and stop."""
 
     async def main() -> None:
-        stage = Stage(SmallCluster(*manifests), frameworks, seed)
+        stage = Stage(ActedCluster(LoopClock(), *manifests), frameworks, seed)
         await asyncio.sleep(0.5)
         assert stage.scheduler.is_ready
         await scene(stage)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from koordpy.errors import ApiError, Unreachable
+from koordpy.cluster.embedded.faults import Answer, Fault
 from koordpy.testing import device_manifest, node_manifest, pod_manifest
 from koordpy_api import Code, Status
 from koordpy_api.koordinator import GPU
@@ -29,7 +29,7 @@ def test_a_refusal_is_written_on_the_pod_and_told_in_an_event() -> None:
         stage.cluster.add(pod_manifest("web", requests=BIG))
         await asyncio.sleep(1)
         text = "0/12 nodes are available: 10 Insufficient cpu, 2 node(s) were unschedulable."
-        (patch,) = stage.cluster.patches
+        (patch,) = stage.cluster.asked.patches
         assert (patch.name, patch.subresource, patch.strategic) == ("web", "status", True)
         assert patch.body == {
             "metadata": {"uid": stage.cluster.pod("web")["metadata"]["uid"]},
@@ -40,7 +40,7 @@ def test_a_refusal_is_written_on_the_pod_and_told_in_an_event() -> None:
                         "status": "False",
                         "reason": "Unschedulable",
                         "message": text,
-                        "observedGeneration": 0,
+                        "observedGeneration": 1,
                         "lastTransitionTime": "2026-01-01T00:00:00Z",
                     }
                 ]
@@ -62,7 +62,7 @@ def test_p20_the_same_refusal_is_written_once_however_often_it_is_met() -> None:
             stage.cluster.add(node_manifest("n1", labels={"turn": str(number)}))
         await asyncio.sleep(15)
         assert stage.attempts("unschedulable") == 7
-        assert len(stage.cluster.patches) == 1
+        assert len(stage.cluster.asked.patches) == 1
         assert len(stage.cluster.notes("FailedScheduling")) == 1
 
     perform(scene, node_manifest("n1"))
@@ -74,7 +74,7 @@ def test_another_refusal_is_written_but_is_no_other_transition() -> None:
         await asyncio.sleep(5)
         stage.cluster.add(node_manifest("n2"))
         await asyncio.sleep(5)
-        first, second = (patch.body["status"]["conditions"][0] for patch in stage.cluster.patches)
+        first, second = (patch.body["status"]["conditions"][0] for patch in stage.cluster.asked.patches)
         assert second["message"] == "0/2 nodes are available: 2 Insufficient cpu."
         assert "lastTransitionTime" in first
         assert "lastTransitionTime" not in second
@@ -94,12 +94,10 @@ def test_our_own_words_on_a_pod_do_not_wake_it() -> None:
     perform(scene, node_manifest("n1"))
 
 
-@pytest.mark.parametrize(
-    "error", [Unreachable("no route"), ApiError(500, "InternalError", "etcd"), ApiError(403, "Forbidden", "no")]
-)
-def test_a_condition_that_could_not_be_written_is_written_by_the_next_attempt(error: Exception) -> None:
+@pytest.mark.parametrize("answer", ["dropped", 500, 403])
+def test_a_condition_that_could_not_be_written_is_written_by_the_next_attempt(answer: Answer) -> None:
     async def scene(stage: Stage) -> None:
-        stage.cluster.patch_errors.append(error)
+        stage.cluster.fault(Fault("patch pods/status web", answer))
         stage.cluster.add(pod_manifest("web", requests=BIG))
         await asyncio.sleep(5)
         assert stage.cluster.condition("web") == {}
@@ -112,7 +110,7 @@ def test_a_condition_that_could_not_be_written_is_written_by_the_next_attempt(er
 
 def test_a_refusal_that_is_written_late_is_not_written_over_a_bind() -> None:
     async def scene(stage: Stage) -> None:
-        stage.cluster.patch_takes_s = 5
+        stage.cluster.fault(Fault("patch pods/status", delay_s=5, times=None))
         stage.cluster.add(pod_manifest("web", requests=BIG))
         await asyncio.sleep(1)
         stage.cluster.add(node_manifest("large", cpu=128))
@@ -291,7 +289,7 @@ def test_a_queue_sort_that_breaks_for_one_pod_puts_it_last() -> None:
     sort = plugin(**breaks_for("bad", "queue_sort"), reserve=lambda pod: diary.append(pod.metadata.name))
 
     async def scene(stage: Stage) -> None:
-        assert diary == ["good", "better", "bad"]
+        assert diary == ["better", "good", "bad"]
 
     pods = (pod_manifest(name) for name in ("bad", "good", "better"))
     perform(scene, node_manifest("n1"), *pods, frameworks=[bare_profile(("Sort", "DefaultBinder"), {"Sort": sort})])
@@ -321,7 +319,7 @@ def test_a_plugin_that_binds_by_itself_leaves_nothing_to_write() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add(pod_manifest("web"))
         await asyncio.sleep(1)
-        assert stage.cluster.binds == []
+        assert stage.cluster.asked.binds == []
         assert stage.attempts("scheduled") == 1
         stage.cluster.bound_by("web", "n1")
         await asyncio.sleep(1)

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from koordpy.clock import LoopClock
+from koordpy.cluster.embedded.faults import Answer, Fault
 from koordpy.config.expand import ResolvedProfile, resolve
 from koordpy.config.load import parse
-from koordpy.errors import ApiError, TooManyRequests, Unreachable
+from koordpy.errors import ApiError
 from koordpy.framework.build import build_all
 from koordpy.framework.registry import Registry
 from koordpy.framework.runner import Framework
@@ -19,7 +21,7 @@ from koordpy.virtual_time import run
 from koordpy_api import Status
 from koordpy_api.koordinator import GPU, GPU_CORE, GPU_MEMORY_RATIO
 from tests.framework.scripted_plugins import plugin
-from tests.scheduler.scripted_cluster import Lost, SmallCluster
+from tests.scheduler.acted_cluster import ActedCluster
 from tests.scheduler.stage import Stage, perform
 
 CARD = (node_manifest("n1"), device_manifest("n1", 1))
@@ -35,6 +37,10 @@ def two_profiles() -> list[Framework]:
     return build_all(resolve(parse(TWO, "two.yaml")), Registry(), lambda kind, name, problem: None)
 
 
+def ask_for_much(pod: dict[str, Any]) -> None:
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "much"
+
+
 # -- whose pods ------------------------------------------------------------------------------------------------------
 
 
@@ -42,7 +48,7 @@ def test_a_pod_of_another_scheduler_is_left_alone() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add(pod_manifest("foreign", scheduler_name="default-scheduler"))
         await asyncio.sleep(30)
-        assert (stage.cluster.node_of("foreign"), stage.cluster.patches, stage.cluster.events) == ("", [], [])
+        assert (stage.cluster.node_of("foreign"), stage.cluster.asked.patches, stage.cluster.events) == ("", [], [])
         assert stage.believes() == {"nodes": 1}
 
     perform(scene, node_manifest("n1"))
@@ -71,7 +77,7 @@ def test_n13_n14_a_gated_pod_waits_for_its_last_gate_and_is_then_tried_at_once()
         await asyncio.sleep(400)
         stage.cluster.change("Pod", "web", lambda pod: pod["spec"].update(schedulingGates=[{"name": "hold.io/b"}]))
         await asyncio.sleep(400)
-        assert (stage.cluster.binds, stage.cluster.patches, stage.attempts("unschedulable")) == ([], [], 0)
+        assert (stage.cluster.asked.binds, stage.cluster.asked.patches, stage.attempts("unschedulable")) == ([], [], 0)
         stage.cluster.change("Pod", "web", lambda pod: pod["spec"].pop("schedulingGates"))
         await asyncio.sleep(0.1)
         assert stage.cluster.node_of("web") == "n1"
@@ -81,17 +87,14 @@ def test_n13_n14_a_gated_pod_waits_for_its_last_gate_and_is_then_tried_at_once()
 
 def test_a_pod_that_is_asked_to_go_is_not_tried() -> None:
     async def scene(stage: Stage) -> None:
-        pod = pod_manifest("going")
-        pod["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        stage.cluster.add(pod)
+        stage.cluster.add(pod_manifest("going"))
+        stage.cluster.hold("going")
         stage.cluster.add(pod_manifest("stuck", requests={"cpu": 64}))
         await asyncio.sleep(1)
-        stage.cluster.change(
-            "Pod", "stuck", lambda pod: pod["metadata"].update(deletionTimestamp="2026-01-01T00:00:01Z")
-        )
+        stage.cluster.hold("stuck")
         stage.cluster.add(node_manifest("large", cpu=128))
         await asyncio.sleep(600)
-        assert stage.cluster.binds == []
+        assert stage.cluster.asked.binds == []
         assert stage.believes() == {"nodes": 2}
 
     perform(scene, node_manifest("n1"))
@@ -101,7 +104,7 @@ def test_a_pod_that_is_asked_to_go_holds_its_card_until_it_is_gone() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add(pod_manifest("old", requests={GPU: 100}))
         await asyncio.sleep(1)
-        stage.cluster.change("Pod", "old", lambda pod: pod["metadata"].update(deletionTimestamp="2026-01-01T00:00:01Z"))
+        stage.cluster.delete("Pod", "old", grace_s=300)
         stage.cluster.add(pod_manifest("new", requests={GPU: 100}))
         await asyncio.sleep(30)
         assert stage.cluster.node_of("new") == ""
@@ -114,7 +117,7 @@ def test_a_pod_that_is_asked_to_go_holds_its_card_until_it_is_gone() -> None:
 
 def test_a_pod_whose_request_is_no_quantity_is_told_so_and_stops_nobody() -> None:
     async def scene(stage: Stage) -> None:
-        stage.cluster.add(pod_manifest("bad", requests={"cpu": "much"}, priority=9))
+        stage.cluster.add_as(pod_manifest("bad", requests={"cpu": "1"}, priority=9), ask_for_much)
         stage.cluster.add(pod_manifest("good"))
         await asyncio.sleep(5)
         assert stage.cluster.node_of("good") == "n1"
@@ -128,7 +131,7 @@ def test_a_pod_whose_request_no_plugin_reads_is_not_the_end_of_the_scheduler() -
     plain = ResolvedProfile.of("koordpy-scheduler", ("PrioritySort", "DefaultBinder"), Registry())
 
     async def scene(stage: Stage) -> None:
-        stage.cluster.add(pod_manifest("bad", requests={"cpu": "much"}, priority=9))
+        stage.cluster.add_as(pod_manifest("bad", requests={"cpu": "1"}, priority=9), ask_for_much)
         stage.cluster.add(pod_manifest("good"))
         await asyncio.sleep(5)
         assert not stage.running.done()
@@ -182,7 +185,7 @@ def test_each_profile_schedules_its_own_pods_by_its_own_plugins() -> None:
 
 def test_a_card_that_one_profile_gave_away_is_taken_for_the_other_at_once() -> None:
     async def scene(stage: Stage) -> None:
-        stage.cluster.bind_takes_s = 5
+        stage.cluster.asked.bind_takes_s = 5
         for number in range(4):
             name = ("koordpy-scheduler", "second")[number % 2]
             stage.cluster.add(pod_manifest(f"p{number}", requests=HALF, scheduler_name=name))
@@ -207,7 +210,7 @@ def test_an_event_names_the_profile_of_its_pod() -> None:
 
 def test_stop_lets_binds_finish_and_their_events_be_written() -> None:
     async def scene(stage: Stage) -> None:
-        stage.cluster.bind_takes_s = 5
+        stage.cluster.asked.bind_takes_s = 5
         for number in range(3):
             stage.cluster.add(pod_manifest(f"p{number}"))
         await asyncio.sleep(1)
@@ -220,7 +223,7 @@ def test_stop_lets_binds_finish_and_their_events_be_written() -> None:
 
 def test_stop_starts_nothing_new() -> None:
     async def scene(stage: Stage) -> None:
-        stage.cluster.bind_takes_s = 5
+        stage.cluster.asked.bind_takes_s = 5
         stage.cluster.add(pod_manifest("first"))
         await asyncio.sleep(1)
         stopping = asyncio.create_task(stage.stop())
@@ -228,18 +231,18 @@ def test_stop_starts_nothing_new() -> None:
         assert not stage.scheduler.is_ready
         stage.cluster.add(pod_manifest("late"))
         await stopping
-        assert [request.name for _, request in stage.cluster.binds] == ["first"]
+        assert [request.name for _, request in stage.cluster.asked.binds] == ["first"]
 
     perform(scene, node_manifest("n1"))
 
 
 def test_stop_gives_up_binds_that_get_no_answer() -> None:
     async def main() -> None:
-        stage = Stage(SmallCluster(node_manifest("n1"), pod_manifest("web")), None, 0)
-        stage.cluster.bind_takes_s = 10_000
+        stage = Stage(ActedCluster(LoopClock(), node_manifest("n1"), pod_manifest("web")), None, 0)
+        stage.cluster.asked.bind_takes_s = 10_000
         await asyncio.sleep(1)
         assert DRAIN_S <= await stage.stop() <= DRAIN_S + 10
-        assert stage.cluster.on_the_wire == 0
+        assert stage.cluster.asked.on_the_wire == 0
 
     run(main())
 
@@ -259,7 +262,7 @@ def test_stop_writes_the_refusals_that_are_under_way() -> None:
 
 def test_stop_may_be_called_twice_and_before_everything_was_read() -> None:
     async def main() -> None:
-        stage = Stage(SmallCluster(), None, 0)
+        stage = Stage(ActedCluster(LoopClock()), None, 0)
         stage.scheduler.stop()
         assert await stage.stop() < 1
 
@@ -274,8 +277,7 @@ def test_nothing_is_left_in_the_books_after_everything_is_deleted() -> None:
         cluster = stage.cluster
         for number in range(12):
             cluster.add(pod_manifest(f"p{number}", requests=HALF if number % 2 else {"cpu": 3}))
-        cluster.bind_answers["p1"].append(ApiError(403, "Forbidden", "no"))
-        cluster.bind_answers["p3"].append(Lost())
+        cluster.fault(Fault("bind pods p1", 403), Fault("bind pods p3", "lost"))
         await asyncio.sleep(40)
         for pod in [*cluster.pods()]:
             cluster.delete("Pod", pod["metadata"]["name"])
@@ -302,19 +304,21 @@ def test_whatever_the_answers_no_card_is_given_twice_and_every_pod_that_fits_is_
     rng = Random(seed)
     bound: dict[str, str] = {}
 
-    def answer() -> Any:
-        errors = [
-            *(Unreachable("no route"), Lost(), ApiError(500, "InternalError", "etcd"), Lost(ApiError(503, "Busy", ""))),
-            *(TooManyRequests(429, "TooManyRequests", "", rng.random() * 3), ApiError(403, "Forbidden", "no")),
-        ]
-        return rng.choice([*errors, None, None, None])
+    def answer(pod: str) -> Fault | ApiError:
+        answers: list[Answer] = ["dropped", "lost", 500, 403, "", "", ""]
+        told: list[Fault | ApiError] = [Fault(f"bind pods {pod}", each) for each in answers]
+        told.append(Fault(f"bind pods {pod}", 429, retry_after_s=rng.random() * 3))
+        told.append(ApiError(503, "ServiceUnavailable", "written, but busy"))
+        return rng.choice(told)
 
     async def scene(stage: Stage) -> None:
         cluster = stage.cluster
-        cluster.bind_takes_s, cluster.echo_takes_s = rng.random() * 2, rng.random()
+        cluster.asked.bind_takes_s = rng.random() * 2
+        cluster.slow_watches(rng.random())
         for number in range(24):
             name = f"p{number}"
-            cluster.bind_answers[name].extend(answer() for _ in range(rng.randrange(4)))
+            for told in [answer(name) for _ in range(rng.randrange(4))]:
+                cluster.fault(told) if isinstance(told, Fault) else cluster.asked.broken_answers[name].append(told)
             cluster.add(pod_manifest(name, requests=HALF if number % 3 else {GPU: 100}))
             await asyncio.sleep(rng.random() / 2)
             if number % 5 == 4:

@@ -61,7 +61,7 @@ def test_p10_pre_bind_and_bind_start_after_all_have_allowed_the_pod() -> None:
         await asyncio.sleep(1)  # second 2
         keepers.say("A")
         await asyncio.sleep(100)
-        assert (stage.cluster.binds, keepers.diary) == ([], [])
+        assert (stage.cluster.asked.binds, keepers.diary) == ([], [])
         keepers.say("B")
         await asyncio.sleep(1)
         assert stage.cluster.node_of("web") == "n1"
@@ -100,13 +100,13 @@ def test_a_rejected_pod_is_told_by_whom_and_why() -> None:
 
 def test_p13_a_pod_that_waits_is_nominated_until_it_is_bound() -> None:
     async def scene(stage: Stage, keepers: Gatekeepers) -> None:
-        (patch,) = stage.cluster.patches
+        (patch,) = stage.cluster.asked.patches
         assert patch.body["status"] == {"nominatedNodeName": "n1"}
         assert (patch.subresource, patch.strategic) == ("status", True)
         keepers.say("A")
         await asyncio.sleep(1)
         assert (stage.cluster.node_of("web"), stage.cluster.nominated("web")) == ("n1", "")
-        assert len(stage.cluster.patches) == 1
+        assert len(stage.cluster.asked.patches) == 1
 
     held(scene, A=10)
 
@@ -117,7 +117,7 @@ def test_a_pod_that_waited_in_vain_is_nominated_no_longer() -> None:
         keepers.say("A", "no")
         await asyncio.sleep(0.5)
         assert stage.cluster.nominated("web") == ""
-        assert len(stage.cluster.patches) == 2  # with the condition, in one
+        assert len(stage.cluster.asked.patches) == 2  # with the condition, in one
         stage.cluster.delete("Pod", "web")
 
     held(scene, A=10)
@@ -127,7 +127,7 @@ def test_p14_a_pod_that_does_not_wait_is_never_nominated() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add(pod_manifest("web"))
         await asyncio.sleep(1)
-        assert (stage.cluster.node_of("web"), stage.cluster.patches) == ("n1", [])
+        assert (stage.cluster.node_of("web"), stage.cluster.asked.patches) == ("n1", [])
 
     perform(scene, NODE, frameworks=[profile(A=plugin(permit=lambda: None))])
 
@@ -151,14 +151,14 @@ def test_a_pod_that_somebody_else_binds_waits_no_longer() -> None:
         assert list(keepers.handle.waiting_pods()) == []
         assert keepers.diary == ["1 unreserve A"]
         assert stage.believes() == {"nodes": 1, "pods": 1}
-        assert (stage.cluster.binds, stage.cluster.events) == ([], [])
+        assert (stage.cluster.asked.binds, stage.cluster.events) == ([], [])
 
     held(scene, A=600)
 
 
 def test_a_pod_that_is_asked_to_go_waits_no_longer() -> None:
     async def scene(stage: Stage, keepers: Gatekeepers) -> None:
-        stage.cluster.change("Pod", "web", lambda pod: pod["metadata"].update(deletionTimestamp="2026-01-01T00:00:01Z"))
+        stage.cluster.hold("web")
         await asyncio.sleep(0.5)
         assert list(keepers.handle.waiting_pods()) == []
         assert stage.believes() == {"nodes": 1}
@@ -217,7 +217,7 @@ def nominations(*answers: object) -> list[object]:
             stage.cluster.change("Node", "n1", lambda node: node["metadata"].setdefault("labels", {}).update(at=_now()))
         await asyncio.sleep(30)
         assert stage.cluster.condition("web")["reason"] == "Unschedulable"
-        seen.extend(patch.body["status"].get("nominatedNodeName", "-") for patch in stage.cluster.patches)
+        seen.extend(patch.body["status"].get("nominatedNodeName", "-") for patch in stage.cluster.asked.patches)
 
     perform(scene, NODE, frameworks=[nominating(*answers)])
     return seen

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from koordpy.cluster.kube.transport import Transport
-from koordpy.cluster.protocol import BindRequest, ListPage, WatchEvent
+from koordpy.cluster.protocol import EVERYTHING, BindRequest, ListPage, Selection, WatchEvent
 from koordpy.errors import Unreachable
 from koordpy_api.objects import Kind, Pod
 
@@ -40,33 +40,35 @@ class KubeCluster:
     async def list(
         self,
         kind: Kind,
+        selection: Selection = EVERYTHING,
         *,
-        field_selector: str = "",
         limit: int = 500,
         continue_token: str = "",
         resource_version: str = "",
     ) -> ListPage:
         query = _query(
             limit=str(limit),
-            fieldSelector=field_selector,
+            labelSelector=selection.labels,
+            fieldSelector=selection.fields,
             resourceVersion=resource_version,
             **{"continue": continue_token},
         )
-        path = kind.path()
+        path = kind.path(selection.namespace)
         body = _decoded(_LIST, await self._transport.request("GET", path, query), path)
         return ListPage(body.items or [], body.metadata.resource_version, body.metadata.token)
 
     def watch(
-        self, kind: Kind, resource_version: str, *, field_selector: str = "", timeout_s: int = 300
+        self, kind: Kind, resource_version: str, selection: Selection = EVERYTHING, *, timeout_s: int = 300
     ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
         query = _query(
             watch="true",
             allowWatchBookmarks="true",
             resourceVersion=resource_version,
             timeoutSeconds=str(timeout_s),
-            fieldSelector=field_selector,
+            labelSelector=selection.labels,
+            fieldSelector=selection.fields,
         )
-        return self._watch(kind.path(), query)
+        return self._watch(kind.path(selection.namespace), query)
 
     @asynccontextmanager
     async def _watch(self, path: str, query: Mapping[str, str]) -> AsyncIterator[AsyncIterator[WatchEvent]]:
@@ -100,13 +102,27 @@ class KubeCluster:
         *,
         subresource: str = "",
         strategic: bool = False,
-    ) -> None:
-        path = kind.path(namespace, name) + (f"/{subresource}" if subresource else "")
+    ) -> msgspec.Raw:
+        path = _path(kind, namespace, name, subresource)
         content_type = _STRATEGIC if strategic else _MERGE
-        await self._transport.request("PATCH", path, body=_encode(body), content_type=content_type)
+        return msgspec.Raw(await self._transport.request("PATCH", path, body=_encode(body), content_type=content_type))
 
-    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> None:
-        await self._transport.request("POST", kind.path(namespace), body=_encode(body))
+    async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> msgspec.Raw:
+        return msgspec.Raw(await self._transport.request("POST", kind.path(namespace), body=_encode(body)))
+
+    async def update(
+        self, kind: Kind, namespace: str, name: str, body: Mapping[str, object], *, subresource: str = ""
+    ) -> msgspec.Raw:
+        path = _path(kind, namespace, name, subresource)
+        return msgspec.Raw(await self._transport.request("PUT", path, body=_encode(body)))
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, grace_s: int | None = None, uid: str = "") -> None:
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if grace_s is not None:
+            options["gracePeriodSeconds"] = grace_s
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        await self._transport.request("DELETE", kind.path(namespace, name), body=_encode(options))
 
     async def close(self) -> None:
         await self._transport.close()
@@ -115,6 +131,10 @@ class KubeCluster:
 async def _events(lines: AsyncIterator[bytes], path: str) -> AsyncGenerator[WatchEvent, None]:
     async for line in lines:
         yield _decoded(_EVENT, line, path)
+
+
+def _path(kind: Kind, namespace: str, name: str, subresource: str) -> str:
+    return kind.path(namespace, name) + (f"/{subresource}" if subresource else "")
 
 
 def _query(**parameters: str) -> dict[str, str]:

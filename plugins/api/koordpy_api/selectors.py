@@ -1,8 +1,106 @@
-"""Which toleration covers which taint. Source: k8s.io/component-helpers/scheduling/corev1 (ToleratesTaint)."""
+"""Labels: their syntax, and selectors over them; and which toleration covers which taint.
 
-from collections.abc import Iterable
+Source: k8s.io/apimachinery/pkg/labels/selector.go (Parse, Requirement.Matches), pkg/util/validation/validation.go;
+k8s.io/component-helpers/scheduling/corev1 (ToleratesTaint).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from koordpy_api.objects import Taint, Toleration
+
+SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+SUBDOMAIN_TEXT: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com')"
+)
+_WORD: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+_CONSISTS: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"
+)
+_NUMBER: Final = re.compile(r"-?\d+")
+_REQUIREMENT: Final = re.compile(
+    r"\s*(?P<absent>!?)\s*(?P<key>[^\s()!=,<>]+)\s*"
+    r"(?:(?P<set>(?<=\s)(?:not)?in)\s*\((?P<values>[^()!=<>]*)\)|(?P<operator>==|!=|[=<>])\s*(?P<value>[^\s()!=,<>]*))?\s*"
+)
+
+
+def key_problem(key: str) -> str:
+    """What is wrong with the key of a label or annotation; empty if nothing is."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and not SUBDOMAIN.fullmatch(prefix):
+        return f"prefix part {SUBDOMAIN_TEXT}"
+    if len(name) > 63:
+        return "name part must be no more than 63 bytes"
+    return "" if _WORD.fullmatch(name) else f"name part {_CONSISTS} character (e.g. 'MyName', or 'my.name')"
+
+
+def value_problem(value: str) -> str:
+    """What is wrong with the value of a label; empty if nothing is."""
+    if len(value) > 63:
+        return "must be no more than 63 bytes"
+    is_right = not value or _WORD.fullmatch(value)
+    return "" if is_right else f"a valid label must be an empty string or {_CONSISTS} character"
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequirement:
+    """One term of a label selector. operator: exists, absent, =, ==, in, !=, notin, <, >."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+
+    def matches(self, value: str | None) -> bool:
+        """value: the label's; None if there is none."""
+        match self.operator:
+            case "exists" | "absent":
+                return (value is None) == (self.operator == "absent")
+            case "in" | "=" | "==":
+                return value in self.values
+            case "notin" | "!=":
+                return value not in self.values
+        (bound,) = self.values
+        if value is None or not _NUMBER.fullmatch(value):
+            return False
+        return int(value) > int(bound) if self.operator == ">" else int(value) < int(bound)
+
+
+LabelSelector = tuple[LabelRequirement, ...]
+"""All of them must match."""
+
+
+def selects(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    return all(each.matches(labels.get(each.key)) for each in selector)
+
+
+def parse_label_selector(text: str) -> LabelSelector:
+    """A selector as kubectl writes it: `a=b,c!=d,e in (f, g),!h`. Raises: ValueError with upstream's sentence."""
+    parts = re.split(r",(?![^(]*\))", text) if text.strip() else []  # not at the commas in brackets
+    return tuple(_requirement(each) for each in parts)
+
+
+def _requirement(text: str) -> LabelRequirement:
+    match = _REQUIREMENT.fullmatch(text)
+    if match is None or (match["absent"] and (match["operator"] or match["set"])):
+        bare = re.search(r"(?<=\s)in\s+([^\s(]+)", text)
+        what = (bare[1], "'('") if bare else (text, "key, !key, key=value or key in (…)")
+        raise ValueError(f"unable to parse requirement: found '{what[0]}' expected: {what[1]}")
+    listed = (match["values"] or "").split(",") if match["set"] else [match["value"] or ""]
+    operator = match["set"] or match["operator"] or ("absent" if match["absent"] else "exists")
+    found = LabelRequirement(match["key"], operator, frozenset(each.strip() for each in listed))
+    if problem := key_problem(found.key):
+        raise ValueError(f'unable to parse requirement: <nil>: Invalid value: "{found.key}": {problem}')
+    for value in sorted(found.values):
+        problem = value_problem(value)
+        if operator in "<>" and not _NUMBER.fullmatch(value):
+            problem = "for 'Gt', 'Lt' operators, the value must be an integer"
+        if problem:
+            where = f"values[0][{found.key}]"
+            raise ValueError(f'unable to parse requirement: {where}: Invalid value: "{value}": {problem}')
+    return found
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
