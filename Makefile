@@ -8,7 +8,10 @@ MANIFESTS := pyproject.toml constraints.txt $(wildcard plugins/*/pyproject.toml)
 INSTALL = $(BIN)/uv pip install --quiet --constraint constraints.txt $(MEMBERS) --group dev
 
 .DEFAULT_GOAL := help
-.PHONY: help environment controlplane test format lint types contracts tests tests-3.13 first-pod bench constraints clean
+SEED ?= 0
+
+.PHONY: help environment controlplane demo test format lint types contracts tests tests-3.13 first-pod contract virtual-hour \
+	bench constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -23,6 +26,9 @@ $(VENV)/.installed: $(MANIFESTS)
 
 controlplane: ## etcd, kube-apiserver and friends, built once into a cache folder
 	@$(PYTHON) tests/controlplane/build.py
+
+demo: environment ## the main job without Kubernetes: cards filling up, and why the last pod waits; SEED=7 changes it
+	@$(BIN)/koordpy demo --seed $(SEED) $(ARGS)
 
 test: ## everything that has to hold: format, lint, types, contracts, tests on two Pythons
 	@.ci/stages environment controlplane lint types contracts tests tests-3.13
@@ -49,6 +55,12 @@ tests-3.13: environment
 
 first-pod: environment controlplane ## half a card on a real API server: what happens, printed
 	@$(BIN)/pytest -q -s tests/real/test_first_pod.py $(ARGS)
+
+contract: environment controlplane ## what an API server must do, on three of them: the table of docs/contract.md
+	@$(BIN)/pytest -q -s tests/cluster/contract $(ARGS)
+
+virtual-hour: environment ## 500 nodes and 5,000 pods for an hour of virtual time, twice: equal reports
+	@$(BIN)/python -m tests.perf.hour $(ARGS)
 
 bench: environment controlplane ## koordpy and kube-scheduler in turn; writes docs/performance.md
 	@$(BIN)/python -m tests.perf.bench $(ARGS)

@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from koordpy.cli import check, config, plugins, run_scheduler, version
+from koordpy.cli import check, config, demo, plugins, run_scheduler, version
 from koordpy.errors import KoordpyError
 
 BAD_REQUEST: Final = 2
@@ -18,6 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("scheduler")(run_scheduler.scheduler)
+app.command("demo")(demo.demo)
 app.add_typer(plugins.app, name="plugins")
 app.command("check")(check.check)
 app.add_typer(config.app, name="config")

@@ -22,6 +22,14 @@ def scheduler(
         str | None,
         typer.Option(help="How to reach the API server; default: $KOORDPY_KUBECONFIG, the file's, as kubectl."),
     ] = None,
+    embedded: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="No Kubernetes: a cluster in this process, of this folder's manifests."),
+    ] = None,
+    serve: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", help="Let kubectl reach that cluster on 127.0.0.1; 0 takes a free port."),
+    ] = None,
     bind_address: Annotated[
         str | None, typer.Option(help="Where /healthz, /readyz and /metrics listen; default: 0.0.0.0.")
     ] = None,
@@ -47,6 +55,8 @@ def scheduler(
     flags = {
         "config": config,
         "kubeconfig": kubeconfig,
+        "embedded": embedded,
+        "serve": serve,
         "bind_address": bind_address,
         "port": port,
         "seed": seed,
@@ -59,6 +69,6 @@ def scheduler(
     for warning in [*check_start(loaded.configuration, settings.config or "default configuration"), *loaded.warnings]:
         logger.warning("%s", warning)
     rng = Random(SystemRandom().getrandbits(64) if settings.seed is None else settings.seed)
-    from koordpy.cli.serve import serve  # takes seconds; a file that is refused need not wait for it
+    from koordpy.cli.serve import serve as run  # takes seconds; a file that is refused need not wait for it
 
-    asyncio.run(serve(loaded, registry, settings, rng))
+    asyncio.run(run(loaded, registry, settings, rng))

@@ -8,12 +8,16 @@ import logging
 import os
 import signal
 import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
 from random import Random
 
-from koordpy.clock import SystemClock
+from koordpy.clock import Clock, SystemClock
 from koordpy.cluster.kube import credentials
 from koordpy.cluster.kube.cluster import KubeCluster
 from koordpy.cluster.kube.transport import Transport
+from koordpy.cluster.protocol import Cluster
 from koordpy.config.load import Loaded
 from koordpy.config.settings import Settings
 from koordpy.errors import ConfigError
@@ -35,10 +39,9 @@ async def serve(loaded: Loaded, registry: Registry, settings: Settings, rng: Ran
     problems = ProblemLog(metrics)
     configuration = loaded.configuration
     frameworks = build_all(loaded.profiles, registry, problems.report)
-    named = settings.kubeconfig or configuration.client_connection.kubeconfig
-    cluster = KubeCluster(Transport(await credentials.load(named, environ=os.environ)))
-    try:
-        around = Surroundings(cluster, SystemClock(), rng, metrics, problems, socket.gethostname())
+    clock = SystemClock()
+    async with _cluster(settings, configuration.client_connection.kubeconfig, clock, rng) as cluster:
+        around = Surroundings(cluster, clock, rng, metrics, problems, socket.gethostname())
         backoff = Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds)
         running = Scheduler(frameworks, backoff, around)
         server = _serve((settings.bind_address, settings.port), running, metrics)
@@ -50,8 +53,23 @@ async def serve(loaded: Loaded, registry: Registry, settings: Settings, rng: Ran
             await running.run()
         finally:
             server.close()
+
+
+@asynccontextmanager
+async def _cluster(settings: Settings, named_by_file: str, clock: Clock, rng: Random) -> AsyncIterator[Cluster]:
+    """The one that was asked for, for as long as the block lasts."""
+    if settings.embedded:
+        from koordpy.cli.embedded import embedded  # and an HTTP server, which nobody else need wait for
+
+        async with embedded(Path(settings.embedded), settings.serve, clock, rng) as cluster:
+            yield cluster
+        return
+    named = settings.kubeconfig or named_by_file
+    real = KubeCluster(Transport(await credentials.load(named, environ=os.environ)))
+    try:
+        yield real
     finally:
-        await cluster.close()
+        await real.close()
 
 
 def _serve(address: tuple[str, int], running: Scheduler, metrics: Metrics) -> TelemetryServer:

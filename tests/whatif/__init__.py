@@ -1,0 +1,1 @@
+"""koordpy.whatif."""
