@@ -179,6 +179,10 @@ class Face:
     async def bind(self, pod: Document, node: str = "n", annotations: Mapping[str, str] | None = None) -> None:
         meta = pod["metadata"]
         await self.cluster.bind(BindRequest(self.namespace, meta["name"], meta["uid"], node, annotations or {}))
+        # A real server may judge the next write by its watch cache, where the Pod has no node yet: about one deletion
+        # in a thousand is then not graceful. A list of at least this version waits for the cache.
+        version = (await self.get(POD, meta["name"]))["metadata"]["resourceVersion"]
+        await self.cluster.list(POD, self.select(), resource_version=version)
 
     def select(self, labels: str = "", fields: str = "") -> Selection:
         """Of this behaviour's namespace."""
