@@ -30,9 +30,12 @@ Document = dict[str, Any]
 _report: Final = partial(logger.warning, "fake kubelet: %s %s: %s")
 
 # Annotations, as 30s or 1h30m: until it has succeeded, until it has failed, and for how long it stops when deleted.
+# One that is no such time, or a very long one, counts as absent, and a warning says so.
 RUNS_FOR: Final = "koordpy.dev/runs-for"
 FAILS_AFTER: Final = "koordpy.dev/fails-after"
 STOPS_IN: Final = "koordpy.dev/stops-in"
+_LENGTH: Final = re.compile(r"(\d+(?:\.\d*)?)(ms|h|m|s)")
+_LONGEST_S: Final = 100 * 365 * 24 * 3600.0
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -67,6 +70,7 @@ class FakeKubelet:
         # UID → the reason for what is being done about a Pod, and the doing.
         self._doing: dict[str, tuple[Rule | str, asyncio.Task[None]]] = {}
         self._addresses: dict[str, str] = {}
+        self._warned: dict[str, set[tuple[str, str]]] = {}
 
     async def run(self) -> None:
         """Never returns; cancel it. Once for each FakeKubelet."""
@@ -93,21 +97,33 @@ class FakeKubelet:
 
     def deleted(self, obj: Node | _Pod) -> None:
         """That a node is gone is found out when something is to be done about one of its Pods."""
-        if doing := self._doing.pop(obj.metadata.uid, None):
-            doing[1].cancel()
+        self._warned.pop(obj.metadata.uid, None)
+        self._leave(obj.metadata.uid)
 
     def _do(self, pod: _Pod, why: Rule | str, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Instead of what was done about it before, unless that had the same reason."""
         if pod.uid not in self._doing or self._doing[pod.uid][0] != why:
-            self.deleted(pod)
-            self._doing[pod.uid] = why, self._group.create_task(act(), name=f"pod {pod.key}")
+            self._leave(pod.uid)
+            self._doing[pod.uid] = why, self._group.create_task(_alone(pod, act), name=f"pod {pod.key}")
+
+    def _leave(self, uid: str) -> None:
+        if doing := self._doing.pop(uid, None):
+            doing[1].cancel()
 
     def _plan(self, pod: _Pod) -> Rule:
         labels = pod.metadata.labels
         rule = next((rule for selector, rule in self._rules if selects(selector, labels)), Rule())
-        runs, fails, stops = (_seconds(pod, each) for each in (RUNS_FOR, FAILS_AFTER, STOPS_IN))
+        runs, fails, stops = (self._seconds(pod, each) for each in (RUNS_FOR, FAILS_AFTER, STOPS_IN))
         rule = rule if runs is fails is None else replace(rule, runs_for_s=runs, fails_after_s=fails)
         return rule if stops is None else replace(rule, stops_in_s=stops)
+
+    def _seconds(self, pod: _Pod, annotation: str) -> float | None:
+        text = pod.metadata.annotations.get(annotation, "")
+        seconds = _length_s(text)
+        if text and seconds is None and (annotation, text) not in (said := self._warned.setdefault(pod.uid, set())):
+            said.add((annotation, text))
+            _report("pod", pod.key, f"{annotation} is {text[:64]!r}; write 30s, 5m or 1h30m, up to 100 years")
+        return seconds
 
     async def _live(self, pod: _Pod, plan: Rule) -> None:
         started = datetime.fromisoformat(pod.status.start_time) if pod.status.start_time else self._clock.now()
@@ -117,14 +133,14 @@ class FakeKubelet:
             await self._write(pod, where | _status(pod, "Running", started, {"startedAt": _text(started)}))
         fails = plan.runs_for_s is None
         after_s = plan.fails_after_s if fails else plan.runs_for_s
-        if after_s is not None and await self._still_there(pod, started + timedelta(seconds=after_s)):
+        if after_s is not None and await self._still_there(pod, started + _span(after_s)):
             ended, reason = self._clock.now(), "Error" if fails else "Completed"
             state = {"startedAt": _text(started), "finishedAt": _text(ended), "exitCode": int(fails), "reason": reason}
             await self._write(pod, _status(pod, "Failed" if fails else "Succeeded", ended, state))
 
     async def _stop(self, pod: _Pod, stops_in_s: float) -> None:
         latest = datetime.fromisoformat(pod.metadata.deletion_timestamp)
-        if await self._still_there(pod, min(latest, self._clock.now() + timedelta(seconds=stops_in_s))):
+        if await self._still_there(pod, min(latest, self._clock.now() + _span(stops_in_s))):
             delete = partial(self._cluster.delete, Pod.KIND, pod.metadata.namespace, pod.metadata.name)
             await self._insist(pod, partial(delete, grace_s=0, uid=pod.uid))
 
@@ -161,6 +177,14 @@ class FakeKubelet:
         return self._addresses.setdefault(whose, f"{network}.{third % 250}.{fourth + 1}")
 
 
+async def _alone(pod: _Pod, act: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """What goes wrong about one Pod stops nothing else."""
+    try:
+        await act()
+    except Exception as error:  # a Pod may hold anything, such as a startTime that is none
+        logger.error("fake kubelet: pod %s is left as it is: %r", pod.key, error, exc_info=error)
+
+
 def _status(pod: _Pod, phase: str, since: datetime, state: Document) -> Document:
     runs, reasons = phase == "Running", {"Succeeded": {"reason": "PodCompleted"}, "Failed": {"reason": "PodFailed"}}
     ready = {"status": str(runs), "lastTransitionTime": _text(since)} | reasons.get(phase, {})
@@ -172,11 +196,17 @@ def _status(pod: _Pod, phase: str, since: datetime, state: Document) -> Document
     return {"phase": phase, "conditions": [{"type": each} | ready for each in types], "containerStatuses": containers}
 
 
-def _seconds(pod: Pod, annotation: str) -> float | None:
-    text = pod.metadata.annotations.get(annotation, "")
-    if text and not (parts := re.findall(r"(\d+\.?\d*)(ms|h|m|s)", text)):
-        _report("pod", pod.key, f"{annotation} is {text!r}; write 30s, 5m or 1h30m")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts) if text and parts else None
+def _length_s(text: str) -> float | None:
+    """None if it is none."""
+    if not re.fullmatch(f"(?:{_LENGTH.pattern})+", text):
+        return None
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in _LENGTH.findall(text))
+    return seconds if seconds <= _LONGEST_S else None
+
+
+def _span(seconds: float) -> timedelta:
+    """At most what may be added to any date."""
+    return timedelta(seconds=min(seconds, _LONGEST_S))
 
 
 def _text(time: datetime) -> str:

@@ -4,6 +4,7 @@ What a real API server does too is in the contract suite.
 """
 
 import asyncio
+import contextlib
 import io
 import json
 import logging
@@ -93,6 +94,7 @@ async def until(condition: Callable[[], bool]) -> None:
     [
         pytest.param("127.0.0.1:PORT", 200, id="the address"),
         pytest.param("localhost:PORT", 200, id="localhost"),
+        pytest.param("LocalHost:PORT", 200, id="localhost in other letters"),
         pytest.param("[::1]:PORT", 200, id="the address of version 6"),
         pytest.param("attacker.example:PORT", 403, id="a name that leads here"),
         pytest.param("127.0.0.1.attacker.example:PORT", 403, id="a name that begins like the address"),
@@ -195,6 +197,43 @@ def test_a_handler_that_raises_is_a_500_with_its_name_and_the_server_goes_on(cap
         asyncio.run(body())
     (record,) = caplog.records
     assert "POST /api/v1/namespaces/default/pods" in record.getMessage() and record.exc_info
+
+
+_POST = f"POST {PODS} HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        pytest.param("GET /api HTTP/1.1\r\n\r\n", [b"400"], id="no host"),
+        pytest.param(f"{_POST}Content-Length: some\r\n\r\n", [b"400"], id="a length that is no number"),
+        pytest.param(f"{_POST}Content-Length: 1\r\nContent-Length: 2\r\n\r\n", [b"400"], id="two lengths"),
+        pytest.param(f"{_POST}{'A: b' * 10_000}\r\n\r\n", [b"400"], id="a header that is too long"),
+        pytest.param(_POST + "A: b\r\n" * 10_000 + "\r\n", [b"400"], id="too many headers"),
+        pytest.param("hello\r\n\r\n", [b"400"], id="something else than HTTP"),
+        pytest.param(
+            f"{_POST}Transfer-Encoding: chunked\r\n\r\nzz\r\n", [b"400"], id="a chunk whose size is no number"
+        ),
+    ],
+)
+def test_what_is_no_http_is_refused_and_leaves_nothing_in_the_log(
+    sent: str, status: list[bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body() -> None:
+        async with serving() as face:
+            reader, writer = await asyncio.open_connection("127.0.0.1", face.server.port)
+            writer.write(sent.replace("PORT", str(face.server.port)).encode())
+            line = b""
+            async with asyncio.timeout(10):
+                with contextlib.suppress(ConnectionError):
+                    line = await reader.readline()
+            writer.close()
+            assert line.split()[1:2] == status
+            assert (await face.ask("GET", PODS))[1]["items"] == []
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(body())
+    assert not caplog.records
 
 
 @served

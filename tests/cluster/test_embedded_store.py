@@ -10,7 +10,7 @@ from koordpy.clock import LoopClock
 from koordpy.cluster.embedded.cluster import EmbeddedCluster
 from koordpy.cluster.embedded.kinds import CORE_EVENT, RESOURCES
 from koordpy.cluster.embedded.store import Change, Store
-from koordpy.cluster.kinds import LEASE, NAMESPACE
+from koordpy.cluster.kinds import EVENT, LEASE, NAMESPACE
 from koordpy.cluster.protocol import BindRequest, Selection
 from koordpy.errors import ApiError, Conflict, Expired, NotFound
 from koordpy.virtual_time import run
@@ -235,15 +235,19 @@ def test_a_directive_of_strategic_patches_that_is_not_known_is_refused_with_a_se
     run(main())
 
 
-def test_a_namespace_goes_only_when_it_is_empty() -> None:
+def test_a_namespace_goes_when_no_pod_is_in_it_and_takes_its_events_and_leases_along() -> None:
     async def main() -> None:
         made = store()
         made.create(NAMESPACE, "", {"metadata": {"name": "team"}})
         made.create(Pod.KIND, "team", pod("a"))
-        with pytest.raises(Conflict, match="delete team/a first"):
+        made.create(CORE_EVENT, "team", {"metadata": {"name": "a.1"}, "involvedObject": {"kind": "Pod", "name": "a"}})
+        made.create(LEASE, "team", {"metadata": {"name": "leader"}})
+        with pytest.raises(Conflict, match="in the embedded cluster, delete pod team/a first"):
             made.delete(NAMESPACE, "", "team")
+        assert len(made.list(EVENT).items) == len(made.list(LEASE).items) == 1
         made.delete(Pod.KIND, "team", "a")
         made.delete(NAMESPACE, "", "team")
+        assert not made.list(EVENT).items and not made.list(LEASE).items
         with pytest.raises(NotFound, match='namespaces "team" not found'):
             made.create(Pod.KIND, "team", pod("a"))
 

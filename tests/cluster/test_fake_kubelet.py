@@ -155,20 +155,70 @@ def test_by_rule_and_by_annotation_before_the_rule() -> None:
     perform(scene, Rule("app in (batch)", runs_for_s=30), Rule("app", fails_after_s=30))
 
 
-def test_an_annotation_that_is_no_length_of_time_is_logged_and_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["soon", "-5s", "5", "5s soon", "100000000h", "9" * 400 + "s", "9" * 100_000, "inf", " "],
+    ids=lambda text: text[:12],
+)
+def test_an_annotation_that_is_no_length_of_time_is_logged_once_and_left_alone(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scene(stage: Scene) -> None:
-        stage.add("web", runs="soon")
+        stage.add("web", runs=text)
+        stage.add("other", fails=text, stops=text)
+        await asyncio.sleep(3600)
+        assert (stage.phase("web"), stage.phase("other")) == ("Running", "Running")
+        stage.store.delete(Pod.KIND, "default", "other")
+        stage.add("job", runs="1m")
+        await asyncio.sleep(90)
+        assert (stage.exists("other"), stage.phase("job")) == (False, "Succeeded")
+
+    perform(scene)
+    said = sorted(record.getMessage().partition("; write 30s")[0] for record in caplog.records)
+    assert said == [
+        f"fake kubelet: pod default/other: koordpy.dev/fails-after is '{text[:64]}'",
+        f"fake kubelet: pod default/other: koordpy.dev/stops-in is '{text[:64]}'",
+        f"fake kubelet: pod default/web: koordpy.dev/runs-for is '{text[:64]}'",
+    ]
+
+
+@pytest.mark.parametrize("start", ["soon", "2026-01-01", "9999-12-31T23:59:59Z"])
+def test_a_pod_that_cannot_be_understood_is_logged_once_and_stops_no_other(
+    start: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scene(stage: Scene) -> None:
+        stage.add("odd", node="", runs="1h")
+        stage.store.patch(Pod.KIND, "default", "odd", {"status": {"startTime": start}}, subresource="status")
+        stage.store.bind(BindRequest("default", "odd", "", "n1"))
+        stage.add("job", runs="1m")
+        await asyncio.sleep(90)
+        stage.store.patch(Pod.KIND, "default", "odd", {"metadata": {"labels": {"seen": "again"}}})
+        await asyncio.sleep(10)
+        assert stage.phase("job") == "Succeeded"
+        stage.store.delete(Pod.KIND, "default", "odd")
+        await asyncio.sleep(10)
+        assert not stage.exists("odd")
+
+    perform(scene)
+    (record,) = caplog.records
+    assert record.getMessage().startswith("fake kubelet: pod default/odd is left as it is: ")
+
+
+def test_a_rule_may_be_longer_than_any_calendar() -> None:
+    async def scene(stage: Scene) -> None:
+        stage.add("web")
+        await asyncio.sleep(3600)
+        stage.store.delete(Pod.KIND, "default", "web", grace_s=10**15)
         await asyncio.sleep(3600)
         assert stage.phase("web") == "Running"
 
-    perform(scene)
-    assert "koordpy.dev/runs-for is 'soon'" in caplog.text
+    perform(scene, Rule(runs_for_s=1e15, stops_in_s=1e15))
 
 
 @pytest.mark.parametrize(
     ("stops", "grace_s", "gone_after_s"),
-    [("", 30, 0), ("10s", 30, 10), ("10m", 30, 30), ("10m", 5, 5)],
-    ids=["at once", "when it has stopped", "when its grace is over", "when a shorter grace is over"],
+    [("", 30, 0), ("10s", 30, 10), ("10m", 30, 30), ("10m", 5, 5), ("10m", -1, 1)],
+    ids=["at once", "when it has stopped", "when its grace is over", "when a shorter one is over", "if less than none"],
 )
 def test_a_deleted_pod_goes(stops: str, grace_s: int, gone_after_s: int) -> None:
     async def scene(stage: Scene) -> None:

@@ -5,7 +5,7 @@ as far as scheduler, agent and manager depend on them. The texts are those that 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -19,12 +19,12 @@ from koordpy_api.selectors import SUBDOMAIN, SUBDOMAIN_TEXT, key_problem, value_
 
 Document = dict[str, Any]
 
+INT64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 ANNOTATIONS_BYTES: Final = 256 * 1024
-# Where nothing and empty are the same, so that what says one is no change of what says the other.
-_EMPTY_IS_ABSENT: Final = {
-    *("labels", "annotations", "nodeSelector", "requests", "limits", "capacity", "allocatable", "overhead"),
-    *("nodeName", "nominatedNodeName", "generateName", "unschedulable"),
-}
+# Where nothing and empty are the same, so that what says one is no change of what says the other; elsewhere it is [].
+_MAPS: Final = ("labels", "annotations", "nodeSelector", "requests", "limits", "capacity", "allocatable", "overhead")
+_TEXTS: Final = {"nodeName": "", "nominatedNodeName": "", "generateName": "", "unschedulable": False}
+_EMPTY: Final[Document] = {**_TEXTS, **dict.fromkeys(("metadata", "spec", "status")), **{key: {} for key in _MAPS}}
 
 
 def read(resource: Resource, body: Mapping[str, object]) -> Document:
@@ -39,6 +39,8 @@ def read(resource: Resource, body: Mapping[str, object]) -> Document:
         if (document.get("apiVersion"), document.get("kind")) != (kind.api_version, kind.name):
             raise TypeError("it is of another kind or version")
         msgspec.convert(document, resource.model)
+        if resource.kind == Pod.KIND:
+            msgspec.convert(document.get("spec", {}).get("terminationGracePeriodSeconds", 0), INT64)
         for amount in _amounts(document):
             parse_quantity(amount)
     except (msgspec.ValidationError, TypeError, AttributeError, QuantityError) as error:
@@ -53,7 +55,8 @@ def fill_in(resource: Resource, document: Document) -> None:
         spec = document.setdefault("spec", {})
         spec.setdefault("restartPolicy", "Always")
         spec.setdefault("schedulerName", "default-scheduler")
-        spec.setdefault("terminationGracePeriodSeconds", 30)
+        if spec.setdefault("terminationGracePeriodSeconds", 30) < 0:
+            spec["terminationGracePeriodSeconds"] = 1
         for _, container in containers_of(spec):
             resources = container.setdefault("resources", {})
             if resources.get("limits"):
@@ -102,7 +105,7 @@ def _pruned(value: Any, is_custom: bool) -> Any:
     if isinstance(value, dict):
         kept = {}
         for key, each in value.items():
-            if each or not (each is None or (not is_custom and (each == [] or key in _EMPTY_IS_ABSENT))):
+            if each or not (each is None or (not is_custom and each == _EMPTY.get(key, []))):
                 kept[key] = _pruned(each, is_custom) if type(each) in (dict, list) else each
         return kept
     return [_pruned(each, is_custom) for each in value] if isinstance(value, list) else value

@@ -25,6 +25,7 @@ _GROUPS: Final = {each.kind.group: each.kind.version for each in RESOURCES if ea
 _BY_ROOT: Final[dict[str, list[Resource]]] = {}
 for _each in RESOURCES:
     _BY_ROOT.setdefault(_each.kind.path().rpartition("/")[0], []).append(_each)
+READ_ONLY: Final = {"/version", "/api", *_BY_ROOT}  # the other documents answer to every method, as a real server's
 
 
 def find(root: str, plural: str) -> Resource | None:

@@ -13,6 +13,7 @@ import msgspec
 from aiohttp import web
 
 from koordpy.cluster.embedded import discovery
+from koordpy.cluster.embedded.checks import INT64
 from koordpy.cluster.embedded.cluster import EmbeddedCluster
 from koordpy.cluster.embedded.faults import subject
 from koordpy.cluster.embedded.kinds import CORE_EVENT, RESOURCES
@@ -31,6 +32,7 @@ MAX_BODY: Final = 3 * 2**20
 _MERGE, _STRATEGIC = "application/merge-patch+json", "application/strategic-merge-patch+json"
 _TABLE: Final = {"as=Table", "v=v1", "g=meta.k8s.io"}
 _TRUE: Final = ("true", "True", "1")
+_NOT_ALLOWED: Final = "the server does not allow this method on the requested resource"
 _NOT_FOUND: Final = "the server could not find the requested resource"
 _ABSENT: Final = {
     **dict.fromkeys(("log", "exec", "attach", "portforward", "proxy"), "no container runs behind its pods"),
@@ -51,7 +53,7 @@ _CAUSE: Final = re.compile(r", (?=[a-z][\w.\[\]/\"-]*: [A-Z])")
 
 class _DeleteOptions(msgspec.Struct, rename="camel"):
     kind: str = "DeleteOptions"
-    grace_period_seconds: int | None = None
+    grace_period_seconds: INT64 | None = None
     preconditions: dict[str, str | None] | None = None
     propagation_policy: str | None = None
     dry_run: list[str] | None = None
@@ -81,8 +83,9 @@ class Routes:
     async def answer(self, call: web.BaseRequest) -> web.Response | tuple[Watch, AsyncIterator[bytes]]:
         """Whole, or a watch with its lines; who takes it closes it. Raises: ApiError, Unreachable."""
         path = call.path.rstrip("/")
-        document = discovery.document(path, call.host)
-        if document is not None:
+        if call.method != "GET" and path in discovery.READ_ONLY:
+            raise refused(405, _NOT_ALLOWED)
+        if (document := discovery.document(path, call.host)) is not None:
             return _json(document)
         if path in discovery.TEXTS:
             return web.Response(body=discovery.TEXTS[path][0], content_type=discovery.TEXTS[path][1])
@@ -111,7 +114,7 @@ class Routes:
                 act = partial(store.patch, *place, body, strategic=strategic, subresource=sub)
                 return await self._one("patch", target, act)
         hint = ": in the embedded cluster, objects are deleted one by one" if call.method == "DELETE" else ""
-        raise refused(405, f"the server does not allow this method on the requested resource{hint}")
+        raise refused(405, f"{_NOT_ALLOWED}{hint}")
 
     async def _one(self, verb: str, target: _Target, act: partial[Stored], name: str = "") -> web.Response:
         label = f"{target.kind.plural}/{target.subresource}".rstrip("/")
@@ -267,7 +270,7 @@ def _target(call: web.BaseRequest, path: str) -> _Target:
 
 def _number(query: Mapping[str, str], key: str) -> int | None:
     text = query.get(key, "")
-    if text and not text.removeprefix("-").isdecimal():
+    if text and not re.fullmatch(r"-?\d{1,19}", text):
         raise refused(400, f'strconv.ParseInt: parsing "{text}": invalid syntax')
     return int(text) if text else None
 

@@ -17,6 +17,7 @@ from koordpy.cluster.embedded.refusals import Problem, conflict, refused
 from koordpy.cluster.protocol import BindRequest
 from koordpy_api.objects import Node, Pod
 
+_LONGEST_S: Final = 9_000_000_000  # a longer grace ends in as many seconds: no date is later than the year 9999
 _NAME_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 # What only the server says of an object; of an old one it stays, of a new one some are said below.
 _SERVERS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
@@ -118,7 +119,7 @@ def bound(resource: Resource, pod: Document, request: BindRequest, now: datetime
 def doomed(pod: Document, grace_s: int | None, now: datetime) -> Document:
     """The Pod, being deleted. No time left means that it goes now; what goes already can only be hurried."""
     spec, meta = pod["spec"], pod["metadata"]
-    grace = spec["terminationGracePeriodSeconds"] if grace_s is None else grace_s
+    grace = spec["terminationGracePeriodSeconds"] if grace_s is None else grace_s if grace_s >= 0 else 1
     begun, generation = now, meta["generation"] + 1
     if "deletionTimestamp" not in meta:
         if not spec.get("nodeName") or pod["status"].get("phase") in ("Succeeded", "Failed"):
@@ -126,10 +127,11 @@ def doomed(pod: Document, grace_s: int | None, now: datetime) -> Document:
     else:
         if grace_s is None or grace >= meta["deletionGracePeriodSeconds"]:
             return pod
-        left = timedelta(seconds=meta["deletionGracePeriodSeconds"])
+        left = timedelta(seconds=min(meta["deletionGracePeriodSeconds"], _LONGEST_S))
         begun = datetime.fromisoformat(meta["deletionTimestamp"]) - left
         generation = meta["generation"]
-    ends = {"deletionTimestamp": written(begun + timedelta(seconds=grace)), "deletionGracePeriodSeconds": grace}
+    end = written(begun + timedelta(seconds=min(grace, _LONGEST_S)))
+    ends = {"deletionTimestamp": end, "deletionGracePeriodSeconds": grace}
     return {**pod, "metadata": {**meta, **ends, "generation": generation}}
 
 

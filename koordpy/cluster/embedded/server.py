@@ -7,9 +7,10 @@ rebinding) or comes from a page (Origin) is refused. A handler that raises is a 
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from koordpy.cluster.embedded.cluster import EmbeddedCluster
 from koordpy.cluster.embedded.refusals import refused
@@ -29,11 +30,16 @@ class EmbeddedServer:
         self._runner: web.ServerRunner | None = None
         self.watches: set[Watch] = set()
         self.port = 0
+        self._log = logging.Logger(__name__)  # aiohttp's. Who speaks no HTTP is told so; the log need not know
+        self._log.parent = _LOG
+        self._log.addFilter(lambda line: not (line.exc_info and isinstance(line.exc_info[1], HttpProcessingError)))
 
     async def start(self, port: int = 0) -> None:
         """Listen; 0 finds a free port. Raises: OSError if it is taken."""
         # A handler is cancelled when its client goes: that ends a watch in which nothing happens.
-        server = web.Server(self._handle, handler_cancellation=True, access_log=None)
+        # A real server does not look at Content-Encoding either.
+        more: dict[str, Any] = {"access_log": None, "auto_decompress": False, "logger": self._log}
+        server = web.Server(self._handle, handler_cancellation=True, **more)
         self._runner = web.ServerRunner(server, shutdown_timeout=1.0)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", port).start()
@@ -51,7 +57,7 @@ class EmbeddedServer:
         answer: web.Response | tuple[Watch, AsyncIterator[bytes]] | None = None
         try:
             hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]")]
-            if request.headers.get("Host") not in hosts or "Origin" in request.headers:
+            if request.headers.get("Host", "").lower() not in hosts or "Origin" in request.headers:
                 raise refused(403, f"the embedded cluster is at {hosts[0]} and for programs, not for web pages")
             answer = await self._routes.answer(request)
             return await self._tell(request, *answer) if isinstance(answer, tuple) else answer

@@ -17,7 +17,7 @@ from koordpy.cluster.embedded.kinds import CORE_EVENT, RESOURCES, Resource
 from koordpy.cluster.embedded.refusals import conflict, invalid, refused
 from koordpy.cluster.embedded.selectors import wanted
 from koordpy.cluster.embedded.watchlog import Change, Document, Entry, Stored, View, Watch, WatchLog, bookmark, seen
-from koordpy.cluster.kinds import EVENT, NAMESPACE
+from koordpy.cluster.kinds import EVENT, LEASE, NAMESPACE
 from koordpy.cluster.protocol import EVERYTHING, BindRequest, Selection
 from koordpy.errors import Expired
 from koordpy_api.objects import Kind, Pod
@@ -161,9 +161,11 @@ class Store:
         stored, key = self._find(kind, namespace, name), _key(kind, namespace, name)
         rules.demand_preconditions(self._resources[kind], stored.document, uid, resource_version)
         if kind == NAMESPACE:
-            keys = (each for collection in self._collections.values() for each in collection.keys)
-            if inside := next((each for each in keys if each.startswith(f"{name}/")), ""):
-                raise conflict("namespaces", name, f"the embedded cluster empties no namespace: delete {inside} first")
+            for inner in (Pod.KIND, EVENT, LEASE):  # the latter two are there though nobody wrote them
+                for inside in [each.document["metadata"]["name"] for each in self.list(inner, Selection(name)).items]:
+                    if inner == Pod.KIND:
+                        raise conflict("namespaces", name, f"in the embedded cluster, delete pod {name}/{inside} first")
+                    self.delete(inner, name, inside)
         if kind == Pod.KIND:
             left = rules.doomed(stored.document, grace_s, self._clock.now())
             if left is not stored.document:

@@ -174,15 +174,23 @@ class Face:
         return read(await self.cluster.patch(kind, self.of(kind), name, body, subresource=subresource, strategic=True))
 
     async def delete(self, kind: Kind, name: str, **options: Any) -> None:
+        if kind == POD:
+            await self.settle()
         await self.cluster.delete(kind, self.of(kind), name, **options)
 
     async def bind(self, pod: Document, node: str = "n", annotations: Mapping[str, str] | None = None) -> None:
         meta = pod["metadata"]
         await self.cluster.bind(BindRequest(self.namespace, meta["name"], meta["uid"], node, annotations or {}))
-        # A real server may judge the next write by its watch cache, where the Pod has no node yet: about one deletion
-        # in a thousand is then not graceful. A list of at least this version waits for the cache.
-        version = (await self.get(POD, meta["name"]))["metadata"]["resourceVersion"]
-        await self.cluster.list(POD, self.select(), resource_version=version)
+        await self.settle()
+
+    async def settle(self, kind: Kind = POD) -> None:
+        """Wait until a real server's watch cache knows what was written of this kind.
+
+        It begins a watch without a version, answers a list at version 0 and judges a Pod's deletion by that cache: with
+        one that does not know a node or an earlier deletion yet, about one in a thousand is not graceful.
+        """
+        # Only without a limit does a list of at least some version wait for the cache.
+        await self.cluster.list(kind, self.select(), limit=0, resource_version=await self.version(kind))
 
     def select(self, labels: str = "", fields: str = "") -> Selection:
         """Of this behaviour's namespace."""

@@ -205,6 +205,21 @@ async def test_a_field_of_the_wrong_type_is_a_bad_request(face: Face) -> None:
     assert error.message.startswith('Pod in version "v1" cannot be handled as a Pod: ')
 
 
+async def test_a_grace_that_is_no_whole_number_of_64_bits_is_a_bad_request(face: Face) -> None:
+    for grace in (1.5, "5", 2**63, [5]):
+        error = await refusal(face.create_pod(terminationGracePeriodSeconds=grace))
+        assert refused_as(error) == (400, "BadRequest"), grace
+        assert error.message.startswith('Pod in version "v1" cannot be handled as a Pod: ')
+
+
+async def test_a_list_in_the_place_of_something_else_is_a_bad_request(face: Face) -> None:
+    bodies: list[Document] = [{"metadata": []}, {"spec": []}, {"metadata": {"name": "a", "labels": []}}]
+    for manifest in (*(face.pod() | body for body in bodies), face.pod(nodeName=[])):
+        error = await refusal(face.create(POD, manifest))
+        assert refused_as(error) == (400, "BadRequest"), manifest
+        assert error.message.startswith('Pod in version "v1" cannot be handled as a Pod: ')
+
+
 async def test_a_namespace_is_active_and_labelled_with_its_name(face: Face) -> None:
     found = await face.get(NAMESPACE, face.namespace)
     assert found["status"]["phase"] == "Active"

@@ -43,6 +43,32 @@ async def test_grace_is_the_pods_own_or_the_requests(face: Face) -> None:
     assert graces == [7, 20, 2]
 
 
+async def test_a_grace_below_zero_is_one_second(face: Face) -> None:
+    made = await face.create_pod("a", terminationGracePeriodSeconds=-5)
+    assert made["spec"]["terminationGracePeriodSeconds"] == 1
+    await face.bind(made)
+    await face.bind(await face.create_pod("b"))
+    for name, asked in (("a", None), ("b", 60), ("b", -1), ("a", -1)):
+        await face.delete(POD, name, grace_s=asked)
+    for name in "ab":
+        assert (await face.get(POD, name))["metadata"]["deletionGracePeriodSeconds"] == 1
+        await face.delete(POD, name, grace_s=0)
+        assert (await refusal(face.get(POD, name))).status == 404
+
+
+async def test_a_grace_beyond_all_calendars_is_taken_and_can_be_shortened(face: Face) -> None:
+    for name, own, asked in (("a", 9 * 10**15, None), ("b", 30, 300_000_000_000), ("c", 30, 2**63 - 1)):
+        await face.bind(await face.create_pod(name, terminationGracePeriodSeconds=own))
+        await face.delete(POD, name, grace_s=asked)
+        assert (await face.get(POD, name))["metadata"]["deletionGracePeriodSeconds"] == (asked or own)
+        await face.delete(POD, name, grace_s=3)
+        short = (await face.get(POD, name))["metadata"]
+        assert short["deletionGracePeriodSeconds"] == 3
+        assert short["deletionTimestamp"][:3] == short["creationTimestamp"][:3]
+        await face.delete(POD, name, grace_s=0)
+        assert (await refusal(face.get(POD, name))).status == 404
+
+
 async def test_a_pod_that_wants_no_grace_is_gone_at_once(face: Face) -> None:
     await face.bind(await face.create_pod(terminationGracePeriodSeconds=0))
     await face.delete(POD, "a")

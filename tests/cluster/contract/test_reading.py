@@ -120,6 +120,7 @@ async def test_an_invented_continue_token_is_a_bad_request(face: Face) -> None:
 
 async def test_a_list_at_version_zero_or_at_a_version_that_was_is_answered(face: Face) -> None:
     made = await face.create_pod()
+    await face.settle()
     for version in ("0", made["metadata"]["resourceVersion"]):
         page = await face.cluster.list(POD, face.select(), limit=0, resource_version=version)
         assert int(page.resource_version) >= int(made["metadata"]["resourceVersion"])

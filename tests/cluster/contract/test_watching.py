@@ -62,6 +62,7 @@ async def test_a_watch_without_a_version_begins_with_what_there_is(face: Face) -
     await face.merge(POD, "a", {"metadata": {"labels": {"color": "red"}}})
     await face.delete(POD, "b")
     for version in ("", "0"):
+        await face.settle()
         async with face.watching(POD, version) as watching:
             assert sorted(await watching.names(2)) == [("ADDED", "a"), ("ADDED", "c")]
             later = f"d{version}"
@@ -137,6 +138,7 @@ async def test_one_object_can_be_watched_by_name(face: Face) -> None:
 async def test_a_watch_without_versions_keeps_to_its_selection(face: Face) -> None:
     await face.create(POD, face.labelled("a", color="red"))
     await face.create(POD, face.labelled("b", color="blue"))
+    await face.settle()
     async with face.watching(POD, "", face.select("color=blue")) as watching:
         assert await watching.names(1) == [("ADDED", "b")]
 

@@ -27,6 +27,13 @@ async def test_the_server_says_that_it_is_well(wire: Wire) -> None:
         assert (answer.status, answer.body) == (200, b"ok")
 
 
+async def test_what_there_is_can_only_be_read(wire: Wire) -> None:
+    for path in ("/version", "/api", "/api/v1", "/apis/events.k8s.io/v1"):
+        for method in ("POST", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS"):
+            assert (await wire.ask(method, path)).error == (405, "MethodNotAllowed"), (method, path)
+        assert (await wire.ask("HEAD", path)).status == 405
+
+
 async def test_the_core_group_has_one_version(wire: Wire) -> None:
     found = (await wire.ask("GET", "/api")).json
     assert (found["kind"], found["versions"]) == ("APIVersions", ["v1"])

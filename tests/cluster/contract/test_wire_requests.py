@@ -124,6 +124,12 @@ async def test_a_body_of_an_unknown_media_type_is_415(wire: Wire) -> None:
         assert answer.error == (415, "UnsupportedMediaType"), method
 
 
+async def test_a_body_is_what_came_whatever_its_content_encoding_says(wire: Wire) -> None:
+    for number, encoding in enumerate(("gzip", "deflate", "br", "identity")):
+        answer = await wire.ask("POST", pods(wire), wire.pod(f"p{number}"), Content_Encoding=encoding)
+        assert answer.status == 201, encoding
+
+
 async def test_a_patch_must_say_of_which_sort_it_is(wire: Wire) -> None:
     await wire.create_pod()
     answer = await wire.ask("PATCH", pods(wire, "/a"), SOME, Content_Type="application/json")
@@ -189,6 +195,13 @@ async def test_options_of_a_delete_in_the_body_stand_above_the_query(wire: Wire)
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 3}
     answer = await wire.ask("DELETE", pods(wire, "/a?gracePeriodSeconds=4"), options)
     assert answer.json["metadata"]["deletionGracePeriodSeconds"] == 3
+
+
+async def test_a_grace_of_more_than_64_bits_is_a_bad_request(wire: Wire) -> None:
+    await wire.create_pod()
+    assert (await wire.ask("DELETE", pods(wire, f"/a?gracePeriodSeconds={2**64}"))).error == (400, "BadRequest")
+    assert (await wire.ask("DELETE", pods(wire, "/a"), {"gracePeriodSeconds": 2**63})).error == (400, "BadRequest")
+    assert (await wire.get(POD, "a"))["metadata"]["name"] == "a"
 
 
 async def test_options_of_a_delete_need_no_kind(wire: Wire) -> None:
