@@ -31,6 +31,11 @@ class ConfigError(KoordpyError):
         super().__init__("\n".join(f"{_place(source, _line(each, known))}: {each}" for each in told))
         self.source = source
         self.problems = problems
+        self._lines = known
+
+    def line_of(self, problem: Problem) -> int:
+        """0 if it is not known."""
+        return _line(problem, self._lines)
 
 
 class PluginError(KoordpyError):

@@ -1,7 +1,7 @@
 """What can be seen of a cluster from outside: nodes, Devices and Pods, kept by watches, and told as they change."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -11,7 +11,8 @@ from koordpy.cluster.informer import Informer
 from koordpy.cluster.protocol import Cluster
 from koordpy.telemetry.metrics import Metrics
 from koordpy.telemetry.problems import ProblemLog
-from koordpy.whatif.cards import Count, count
+from koordpy.whatif.cards import GPU, Count, count
+from koordpy.whatif.explain import listed
 from koordpy_api.koordinator import GPU_MEMORY
 from koordpy_api.objects import Device, Node, Pod
 
@@ -25,10 +26,11 @@ class Board:
     def __init__(self, cluster: Cluster, tell: Tell) -> None:
         self.placed: dict[str, None] = {}
         self._tell = tell
-        report, rng = ProblemLog(Metrics()).report, Random(0)
-        self._nodes = Informer(cluster, Node, report, rng)
-        self._devices = Informer(cluster, Device, report, rng)
-        self._pods = Informer(cluster, Pod, report, rng)
+        self._cluster = cluster
+        self._report, rng = ProblemLog(Metrics()).report, Random(0)
+        self._nodes = Informer(cluster, Node, self._report, rng)
+        self._devices = Informer(cluster, Device, self._report, rng)
+        self._pods = Informer(cluster, Pod, self._report, rng)
         self._devices.add_handler(_Devices(self))
         self._pods.add_handler(_Pods(self))
         self._watches: list[asyncio.Task[None]] = []
@@ -39,6 +41,11 @@ class Board:
         self._watches = [asyncio.create_task(each.run()) for each in informers]
         for each in informers:
             await each.synced.wait()
+
+    async def caught_up(self) -> bool:
+        """Are the Pods on it those that there are?"""
+        there = await listed(self._cluster, Pod, self._report)
+        return _versions(there) == _versions(self._pods.objects.values())
 
     async def close(self) -> None:
         for watch in self._watches:
@@ -53,8 +60,9 @@ class Board:
         return sorted(self._pods.objects.values(), key=lambda pod: pod.key)
 
     def without_cards(self) -> dict[str, list[str]]:
-        """Node that has no Device → the Pods on it."""
-        found: dict[str, list[str]] = {node: [] for node in sorted(self._nodes.objects.keys() - self._devices.objects)}
+        """Node that has no card → the Pods on it."""
+        with_cards = {node for node, cards in self.cards().nodes.items() if cards}
+        found: dict[str, list[str]] = {node: [] for node in sorted(self._nodes.objects.keys() - with_cards)}
         for pod in self.pods():
             if pod.spec.node_name in found and not pod.is_terminated:
                 found[pod.spec.node_name].append(pod.key)
@@ -64,7 +72,8 @@ class Board:
         self._tell(f"{asyncio.get_running_loop().time():5.1f}s  {line}")
 
     def say_place(self, pod: Pod, verb: str) -> None:
-        what = holding(self.cards().held_by(pod.key))
+        device = self._devices.objects.get(pod.spec.node_name)
+        what = holding(count([device] if device else [], [pod]).held_by(pod.key))
         self.say(f"pod {name_of(pod.key)} {verb} {pod.spec.node_name}{f', {what}' if what else ''}")
 
 
@@ -73,9 +82,10 @@ class _Devices:
     board: Board
 
     def added(self, obj: Device) -> None:
-        memory = sorted({str(each.resources.get(GPU_MEMORY, "?")) for each in obj.spec.devices})
-        number = len(obj.spec.devices)
-        self.board.say(f"node {obj.metadata.name} has {number} card{'' if number == 1 else 's'} of {', '.join(memory)}")
+        cards = [each for each in obj.spec.devices if each.type == GPU]
+        sizes = ", ".join(sorted({str(each.resources.get(GPU_MEMORY, "?")) for each in cards}))
+        told = f"{len(cards)} card{'' if len(cards) == 1 else 's'} of {sizes}" if cards else "no card"
+        self.board.say(f"node {obj.metadata.name} has {told}")
 
     def updated(self, old: Device, new: Device) -> None:
         self.board.say(f"the Device of node {new.metadata.name} changed")
@@ -103,6 +113,10 @@ class _Pods:
 
     def deleted(self, obj: Pod) -> None:
         self.board.say(f"pod {name_of(obj.key)} is gone")
+
+
+def _versions(pods: Iterable[Pod]) -> set[tuple[str, str]]:
+    return {(pod.key, pod.metadata.resource_version) for pod in pods}
 
 
 def _refusal(pod: Pod) -> str:

@@ -1,9 +1,11 @@
 """How cards look in a terminal: a table of who holds what, and the lines that tell why a Pod got none."""
 
+import io
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from rich.console import Console
+from rich.console import Console, OverflowMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -15,12 +17,20 @@ from koordpy_api.quantity import format_binary
 
 BAR: Final = 10
 PLAIN_WIDTH: Final = 120
+NARROWEST: Final = 72
+"""Below that a terminal breaks the lines of the final table itself."""
+
 _SHORT: Final = {GPU_CORE: "core", GPU_MEMORY_RATIO: "ratio", GPU_MEMORY: "memory"}
 _FULL, _IN_USE, _SICK = "red", "yellow", "dim"
 
 
 def console() -> Console:
-    """Colours and the terminal's own width where there is a terminal; else plain lines of a fixed width."""
+    """Colours and the terminal's own width where there is a terminal; else plain lines of a fixed width.
+
+    What its encoding has no character for becomes a question mark.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     here = Console(highlight=False, markup=False, emoji=False)
     if here.is_terminal:
         return here
@@ -28,8 +38,9 @@ def console() -> Console:
 
 
 def show(console: Console, drawn: Table) -> None:
-    """Without the spaces that fill the last column where it is not a terminal that draws them."""
+    """The whole of it; without the spaces that fill the last column where it is not a terminal that draws them."""
     if console.is_terminal:
+        console.width = max(console.width, NARROWEST)
         console.print(drawn)
         return
     with console.capture() as captured:
@@ -38,17 +49,28 @@ def show(console: Console, drawn: Table) -> None:
         console.print(line.rstrip(), soft_wrap=True)
 
 
-def table(count: Count, without_cards: Mapping[str, Sequence[str]]) -> Table:
-    """A row per card; one more per node that has none. without_cards: such a node → the pods on it."""
+def table(
+    count: Count, without_cards: Mapping[str, Sequence[str]], is_ascii: bool = False, height: int | None = None
+) -> Table:
+    """A row per card; one more per node that has none.
+
+    without_cards: such a node → the pods on it. height: no more lines than that, each of them cropped.
+    """
+    rows: list[tuple[str | Text, ...]] = [
+        ("" if place else node, str(card.minor), *_gauges(card, is_ascii), _holders(card))
+        for node, cards in count.nodes.items()
+        for place, card in enumerate(cards)
+    ]
+    rows += [(node, "-", "", "", "", ", ".join(map(name_of, pods))) for node, pods in without_cards.items()]
     drawn = Table(box=None, pad_edge=False, header_style="bold")
+    overflow: OverflowMethod = "crop" if is_ascii else "ellipsis"
     for head in ("NODE", "CARD", "CORE", "", "MEMORY", "HELD BY"):
-        drawn.add_column(head, no_wrap=head != "HELD BY", overflow="ellipsis")
-    for node, cards in count.nodes.items():
-        for place, card in enumerate(cards):
-            holders = ", ".join(f"{name_of(share.pod)} {_core(share.amounts)}" for share in card.shares)
-            drawn.add_row("" if place else node, str(card.minor), *_gauges(card), holders)
-    for node, pods in without_cards.items():
-        drawn.add_row(node, "-", "", "", "", ", ".join(map(name_of, pods)))
+        drawn.add_column(head, no_wrap=head != "HELD BY", overflow=overflow)  # where it is narrow, that one shrinks
+    fit = len(rows) if height is None or len(rows) < height else max(height - 2, 0)
+    for *gauges, holders in rows[:fit]:
+        drawn.add_row(*gauges, holders if height is None else Text(str(holders), no_wrap=True, overflow=overflow))
+    if left := len(rows) - fit:
+        drawn.caption, drawn.caption_justify = f"and {left:,} more rows", "left"
     return drawn
 
 
@@ -121,11 +143,22 @@ def _amount(name: str, amount: int) -> str:
     return format_binary(amount) if name == GPU_MEMORY else str(amount)
 
 
+def several(names: Sequence[str], most: int = 3) -> str:
+    """a, b, c and 4,996 more"""
+    if len(names) <= most + 1:  # one more name is as short as saying that there is one
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most:,} more"
+
+
+def _holders(card: CardUse) -> str:
+    return ", ".join(f"{name_of(share.pod)} {_core(share.amounts)}" for share in card.shares)
+
+
 def _core(amounts: Mapping[str, int]) -> int:
     return amounts.get(GPU_CORE, 0)
 
 
-def _gauges(card: CardUse) -> tuple[Text, str, str]:
+def _gauges(card: CardUse, is_ascii: bool) -> tuple[Text, str, str]:
     if not card.total:
         return Text("not usable", _SICK), "", ""
     used, total = card.used, card.total
@@ -133,7 +166,8 @@ def _gauges(card: CardUse) -> tuple[Text, str, str]:
     filled = min(BAR, (percent * BAR + 99) // 100)
     style = _FULL if percent >= 100 else _IN_USE if percent else ""
     memory = f"{format_binary(used.get(GPU_MEMORY, 0))} of {format_binary(total.get(GPU_MEMORY, 0))}"
-    return Text("█" * filled + "░" * (BAR - filled), style), f"{percent:3d} %", memory
+    full, empty = "#." if is_ascii else "█░"
+    return Text(full * filled + empty * (BAR - filled), style), f"{percent:3d} %", memory
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -3,28 +3,24 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from koordpy.clock import Clock
 from koordpy.cluster.embedded.cluster import EmbeddedCluster
-from koordpy.cluster.embedded.patch import merge
-from koordpy.cluster.kinds import NAMESPACE
-from koordpy.errors import ApiError, ConfigError, KoordpyError
+from koordpy.errors import ConfigError, KoordpyError
 from koordpy.scenario.embedded import EmbeddedWorld
-from koordpy.scenario.files import REST, Manifest, matching, read_all
-from koordpy.scenario.manifests import KINDS
+from koordpy.scenario.files import REST, Manifest, matching, read_all, repeated
+from koordpy.scenario.rehearsal import apply_all, make_namespaces
 from koordpy_api import Problem
 
 if TYPE_CHECKING:
     from koordpy.cluster.embedded.server import EmbeddedServer
 
 logger = logging.getLogger("koordpy.cli")
-
-_NAMESPACED: Final = frozenset(kind.name for kind in KINDS.values() if kind.namespaced) | {"Event", "Lease"}
 
 
 @asynccontextmanager
@@ -56,19 +52,11 @@ async def fill(world: EmbeddedWorld, folder: Path) -> Counter[str]:
     Returns: how many of which kind. Raises: KoordpyError that tells every mistake of every file.
     """
     written = manifests_of(folder)
-    await make_namespaces(world, written)
-    wrong: list[str] = []
-    made: Counter[str] = Counter()
-    for manifest in written:
-        here = {"namespace": world.namespace} if manifest.document["kind"] in _NAMESPACED else {}
-        try:
-            await world.apply(merge(manifest.document, {"metadata": here | manifest.document["metadata"]}))
-            made[manifest.document["kind"]] += 1
-        except ApiError as error:
-            wrong.append(str(manifest.refused(error.message)))
-    if wrong:
+    if wrong := [*await make_namespaces(world, written), *await apply_all(world, written)]:
         raise KoordpyError("\n".join(wrong))
-    return made
+    for warning in repeated(written):
+        logger.warning("%s", warning)
+    return Counter(manifest.document["kind"] for manifest in written)
 
 
 def manifests_of(folder: Path) -> list[Manifest]:
@@ -76,13 +64,6 @@ def manifests_of(folder: Path) -> list[Manifest]:
     if not folder.is_dir():
         raise ConfigError("command line", [Problem("--embedded", str(folder), "no such folder; it holds manifests")])
     return read_all(folder, matching(folder, [REST]))
-
-
-async def make_namespaces(world: EmbeddedWorld, written: Sequence[Manifest]) -> None:
-    """Those that objects live in, for nobody writes a Namespace to try something out."""
-    lived_in = {str(each.document["metadata"].get("namespace") or world.namespace) for each in written}
-    for name in sorted(lived_in):
-        await world.apply({"apiVersion": NAMESPACE.api_version, "kind": NAMESPACE.name, "metadata": {"name": name}})
 
 
 async def _serve(cluster: EmbeddedCluster, port: int) -> "EmbeddedServer":

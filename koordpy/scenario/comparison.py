@@ -19,7 +19,7 @@ def _bound(expect: Expect, seen: Observed) -> Iterator[str]:
         pod = seen.pod(name)
         node = pod.get("spec", {}).get("nodeName", "")
         if node != wanted.node:
-            yield f"pod {name} is bound to {node or 'no node'}, not to {wanted.node}: {_told(pod)}"
+            yield f"pod {name} is bound to {node or 'no node'}, not to {wanted.node}{'' if node else _told(pod)}"
         elif wanted.minors is not None and seen.minors(name) != wanted.minors:
             yield f"pod {name} has the GPUs {list(seen.minors(name))}, not {list(wanted.minors)}"
 
@@ -31,7 +31,7 @@ def _pending(expect: Expect, seen: Observed) -> Iterator[str]:
         if not pod or pod["spec"].get("nodeName"):
             yield f"pod {name} is {'bound to ' + pod['spec']['nodeName'] if pod else 'not there'}, not pending"
         elif (said.get("status"), said.get("reason")) != ("False", wanted.reason):
-            yield f"pod {name} is not pending as {wanted.reason}: {_told(pod)}"
+            yield f"pod {name} is not pending as {wanted.reason}{_told(pod)}"
         elif wrong := wanted.misses(said.get("message", "")):
             yield f"the condition of pod {name} {wrong}"
 
@@ -107,12 +107,14 @@ def _log(expect: Expect, seen: Observed) -> Iterator[str]:
 def _metrics(expect: Expect, seen: Observed) -> Iterator[str]:
     for wanted, value in expect.metrics.items():
         if (number := seen.metrics.get(wanted)) is None or not value.allows(number):
-            yield f"the metric {wanted} is {number}, not {value}"
+            yield f"the metric {wanted} is {'not there' if number is None else f'{number:g}'}, not {value}"
 
 
 def _exit_code(expect: Expect, seen: Observed) -> Iterator[str]:
-    if seen.finished is None or seen.finished.exit_code != expect.exit_code:
-        yield f"the exit code is {seen.finished and seen.finished.exit_code}, not {expect.exit_code}"
+    if seen.finished is None:
+        yield f"nothing has ended, so there is no exit code {expect.exit_code}"
+    elif seen.finished.exit_code != expect.exit_code:
+        yield f"the exit code is {seen.finished.exit_code}, not {expect.exit_code}"
 
 
 def _output(expect: Expect, seen: Observed) -> Iterator[str]:
@@ -145,8 +147,12 @@ CHECKS: Final[Mapping[str, Callable[[Expect, Observed], Iterator[str]]]] = {
 
 
 def _told(pod: Mapping[str, Any]) -> str:
+    """The end of a sentence about a Pod on no node."""
+    if not pod:
+        return ": there is no such pod"
     said = condition(pod, "PodScheduled")
-    return f"{said.get('reason')}: {said.get('message')}" if said else "nothing was said on it"
+    told = [said[key] for key in ("reason", "message") if said.get(key)]
+    return f": {': '.join(told) or 'nothing was said on it'}"
 
 
 def _differences(wanted: Mapping[str, Any], found: object, path: str = "") -> Iterator[str]:

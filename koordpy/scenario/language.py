@@ -1,17 +1,19 @@
 """A scenario file, read strictly: every mistake is told with file, line and path."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
 from koordpy.config import document
 from koordpy.config.complaints import problems_of
 from koordpy.errors import ConfigError
 from koordpy.scenario.expectations import Expect
 from koordpy.scenario.manifests import Manifests, Reference
-from koordpy.scenario.parts import Document, Part, Seconds, Texts, keys_of, listed, names_of
+from koordpy.scenario.parts import Content, Document, Part, Seconds, Texts, keys_of, listed, names_of
 from koordpy.scenario.standins import Hooks
 from koordpy_api import Problem
 
@@ -36,6 +38,14 @@ class Elsewhere(Part):
         return {"node": value} if isinstance(value, str) else value
 
 
+def _answer(value: object) -> object:
+    """Said here, for pydantic would name each half of the union as if it stood in the file."""
+    is_code = isinstance(value, int) and not isinstance(value, bool) and 400 <= value <= 599
+    if value is not None and not is_code and value not in ("lost", "dropped", "half-closed"):
+        raise ValueError("must be a code from 400 to 599, lost, dropped or half-closed")
+    return value
+
+
 class Fault(Part):
     """The next `times` requests that begin so are answered so, after `delay`.
 
@@ -43,7 +53,7 @@ class Fault(Part):
     """
 
     request: str = Field(min_length=1)
-    answer: Literal["lost", "dropped", "half-closed"] | Annotated[int, Field(ge=400, le=599)] | None = None
+    answer: Annotated[Literal["lost", "dropped", "half-closed"] | int | None, BeforeValidator(_answer)] = None
     retry_after: Seconds = 0.0
     delay: Seconds = 0.0
     times: int = Field(default=1, ge=1)
@@ -135,12 +145,38 @@ class Scenario(Part):
     waits_for: Annotated[tuple[str, ...], BeforeValidator(_needs)] = ()
     objects: Manifests = ()
     kubelet: Annotated[tuple[Rule, ...] | None, BeforeValidator(_rules)] = None
-    config: Document | str | None = None
+    config: Content | None = None
     plugins: dict[str, Hooks] = {}
-    files: dict[str, Document | str] = {}
+    files: dict[str, Content] = {}
     distributions: Texts = ()
     steps: Annotated[tuple[Step, ...], BeforeValidator(listed)] = ()
     expect: Expect | None = None
+    _written: tuple[document.Document, str] = PrivateAttr((document.Document("scenario.yaml", {}), ""))
+
+    @property
+    def source(self) -> str:
+        """The file's name."""
+        return self._written[0].source
+
+    @property
+    def lines(self) -> Mapping[str, int]:
+        """Path → line in the file."""
+        return self._written[0].lines
+
+    def remember(self, written: document.Document, text: str) -> "Scenario":
+        """For who reads it from a file. Returns itself."""
+        self._written = written, text
+        return self
+
+    def of_config(self, error: ConfigError) -> ConfigError:
+        """What is wrong with `config`, told with its place in this file."""
+        places = {each: "config" if each.path == document.ROOT else f"config.{each.path}" for each in error.problems}
+        lines: Mapping[str, int] = self.lines
+        begins = lines.get("config", 0)
+        if isinstance(self.config, str):
+            is_block = bool(re.search(r":\s*\|\S*(\s+#.*)?$", self._written[1].split("\n")[begins - 1]))
+            lines = {place: begins + is_block * error.line_of(each) for each, place in places.items()}
+        return ConfigError(self.source, [replace(each, path=place) for each, place in places.items()], lines)
 
     @property
     def runs_a_scheduler(self) -> bool:
@@ -156,26 +192,30 @@ class Scenario(Part):
 
 def load(path: Path) -> Scenario:
     """Raises: ConfigError carrying all mistakes of the file."""
-    return parse(path.read_text(encoding="utf-8"), str(path))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), [Problem("file", "", f"cannot be read: {error}")]) from None
+    return parse(text, str(path))
 
 
 def parse(text: str, source: str) -> Scenario:
     """Raises: ConfigError carrying all mistakes of the text."""
     written = document.read(text, source)
     try:
-        return Scenario.model_validate(written.value)
+        return Scenario.model_validate(written.value).remember(written, text)
     except ValidationError as error:
         raise ConfigError(
             source, [_plain(each) for each in problems_of(error, model=Scenario)], written.lines
         ) from None
 
 
-def file_text(content: Document | str) -> str:
+def file_text(content: Content) -> str:
     """A file's text: as it was written, or what it holds as YAML."""
     return content if isinstance(content, str) else document.write(content)
 
 
 def _plain(problem: Problem) -> Problem:
-    """Without the mark of which short form was read."""
-    path = re.sub(r'\["<\w+>"\]', "", problem.path)
+    """Without the marks of which short form was read, and that it is about the key itself."""
+    path = re.sub(r'\["(<\w+>|\[key\])"\]', "", problem.path)
     return Problem(path, problem.value, problem.right)

@@ -10,12 +10,12 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from koordpy.cluster.embedded.patch import merge
 from koordpy.config.defaults import DEFAULT_SCHEDULER_NAME
-from koordpy.scenario.parts import Document, Part, listed
+from koordpy.scenario.parts import Document, Part, amount, listed
 from koordpy_api import objects
 from koordpy_api.koordinator import GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO
 from koordpy_api.objects import Device, Kind, KubeObject, Node, Pod
 
-Amounts = dict[str, int | str]
+Amounts = dict[str, Annotated[int | str, BeforeValidator(amount)]]
 
 KINDS: Final[Mapping[str, Kind]] = {
     kind.KIND.name.lower(): kind.KIND

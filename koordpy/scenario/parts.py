@@ -31,6 +31,20 @@ def listed(value: object) -> object:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
+def text_or_mapping(value: object) -> object:
+    """Said here, for pydantic would name each half of the union as if it stood in the file."""
+    if not isinstance(value, str | dict):
+        raise ValueError("must be a mapping, or a text")
+    return value
+
+
+def amount(value: object) -> object:
+    """As text_or_mapping."""
+    if not isinstance(value, int | str) or isinstance(value, bool):
+        raise ValueError("must be a whole number, or a quantity as 500m or 16Gi")
+    return value
+
+
 def keys_of(part: BaseModel) -> list[str]:
     """The keys that were written, as they were written."""
     fields = type(part).model_fields
@@ -44,6 +58,8 @@ def names_of(model: type[BaseModel]) -> list[str]:
 
 Seconds = Annotated[float, BeforeValidator(seconds)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]
+Content = Annotated[Document | str, BeforeValidator(text_or_mapping)]
+"""A file: what it holds, or its text."""
 
 
 class Count(Part):

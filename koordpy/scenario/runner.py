@@ -12,8 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Final, Protocol
 
-from koordpy.cluster.embedded.patch import merge
-from koordpy.cluster.kinds import EVENT, LEASE
+from koordpy.cluster.kinds import EVENT
 from koordpy.cluster.protocol import BindRequest
 from koordpy.errors import ApiError, KoordpyError
 from koordpy.scenario.arrivals import arrive
@@ -36,7 +35,6 @@ POLL_S: Final = 0.05
 STEADY_S: Final = 1.0
 REFUSED: Final = 2
 LOG_TAIL: Final = 15
-NAMESPACED: Final = frozenset(kind.name for kind in (EVENT, LEASE, *KINDS.values()) if kind.namespaced)
 
 
 class ScenarioFailed(AssertionError):
@@ -93,7 +91,8 @@ class _Stage:
         self._kubelet: asyncio.Task[None] | None = None
         self._finished: Finished | None = None
         self._step = 0
-        self._written = files_of_steps(folder, [step.files for step in scenario.steps])
+        files = [step.files for step in scenario.steps]
+        self._written = files_of_steps(folder, files, scenario.source, scenario.lines)
 
     async def play(self) -> None:
         for form in self._scenario.objects:
@@ -211,10 +210,8 @@ class _Stage:
         await arrive(objects, self._create, over_s, rng)
 
     async def _create(self, manifest: Manifest) -> None:
-        document = manifest.document
-        here = {"namespace": self._world.namespace} if document["kind"] in NAMESPACED else {}
         try:
-            await self._world.apply(merge(document, {"metadata": here | document["metadata"]}))
+            await self._world.apply(manifest.placed(self._world.namespace))
         except ApiError as error:
             raise manifest.refused(error) from None
 

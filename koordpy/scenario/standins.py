@@ -60,7 +60,9 @@ class Answer(Part):
         if isinstance(value, int):
             return {"value": value}
         if isinstance(value, Mapping):
-            lists = {key: tuple(each) for key, each in value.items() if key in ("nodes", "inTurn")}
+            lists = {
+                key: tuple(each) for key, each in value.items() if key in ("nodes", "inTurn") and isinstance(each, list)
+            }
             return {**value, **lists}
         raise ValueError(f"{value!r} is no answer; write ok, skip, a number, or one of {', '.join(names_of(cls))}")
 

@@ -10,19 +10,25 @@ from typing import Final
 from koordpy_api import AnnotationError, Problem, QuantityError
 from koordpy_api.koordinator import (
     DEVICE_ALLOCATED,
+    DEVICE_RESOURCES,
+    FPGA,
     GPU_CORE,
     GPU_MEMORY,
     GPU_MEMORY_RATIO,
+    RDMA,
     current_names,
     decode_device_allocated,
 )
-from koordpy_api.objects import Device, DeviceInfo, Pod
+from koordpy_api.objects import Container, Device, DeviceInfo, Pod
 from koordpy_api.quantity import value_of
 from koordpy_api.resources import Amounts, add
 
 GPU: Final = "gpu"
 DIMENSIONS: Final = (GPU_CORE, GPU_MEMORY_RATIO, GPU_MEMORY)
 """What a card has. Percent, percent, bytes."""
+
+CARDS: Final = DEVICE_RESOURCES - {RDMA, FPGA}
+"""What asks for a card, or a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,22 @@ def count(devices: Iterable[Device], pods: Iterable[Pod]) -> Count:
         },
         tuple(problems),
     )
+
+
+def unknown_holders(count: Count, pods: Iterable[Pod]) -> list[Pod]:
+    """Pods on nodes with cards that ask for some and do not say which they have: nobody counts what they hold."""
+    return [
+        pod
+        for pod in pods
+        if count.nodes.get(pod.spec.node_name)
+        and not pod.is_terminated
+        and DEVICE_ALLOCATED not in pod.metadata.annotations
+        and any(_asks_for_cards(each) for each in (*pod.spec.containers, *pod.spec.init_containers))
+    ]
+
+
+def _asks_for_cards(container: Container) -> bool:
+    return any(name in CARDS for name in current_names({**container.resources.limits, **container.resources.requests}))
 
 
 def _total(info: DeviceInfo) -> Amounts:

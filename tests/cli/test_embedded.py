@@ -1,5 +1,6 @@
 """koordpy scheduler --embedded: a folder of manifests instead of a cluster, served to kubectl, ended by SIGTERM."""
 
+import asyncio
 import json
 import os
 import re
@@ -15,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from koordpy.cli.embedded import fill
+from koordpy.clock import SystemClock
+from koordpy.scenario.embedded import EmbeddedWorld
 from tests.cli.test_commands import refused
 from tests.cli.test_demo import DEMO
 
@@ -120,6 +124,25 @@ def test_what_the_cluster_refuses_is_told_together_too(tmp_path: Path) -> None:
     assert re.search(r"one\.yaml:2: Node Not_One: the cluster refuses it: ", told)
     assert re.search(r"two\.yaml:2: Node Not_Two: the cluster refuses it: ", told)
     assert re.search(r"service\.yaml:1: Service s: the cluster refuses it: .*there are Device, Event, ", told)
+
+
+def test_one_object_in_two_files_is_told_with_both_places(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(NODE, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(f"{POD}---{NODE.replace('110', '10')}", encoding="utf-8")
+    told = refused("scheduler", "--embedded", str(tmp_path), *TELEMETRY).splitlines()[-1]
+    assert told == "koordpy: b.yaml:9: Node n1: it stands in a.yaml:2 too, and differently; " + (
+        "take one of them out, or rename it"
+    )
+
+
+def test_what_is_no_file_of_manifests_is_left_out_and_the_same_counts_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.yaml").write_text(NODE, encoding="utf-8")
+    (tmp_path / "sub.yaml").mkdir()
+    (tmp_path / ".#a.yaml").symlink_to("nothing")
+    os.mkfifo(tmp_path / "p.yaml")
+    world = EmbeddedWorld(SystemClock())
+    assert asyncio.run(fill(world, tmp_path)) == {"Node": 1}
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:

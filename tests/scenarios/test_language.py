@@ -93,7 +93,7 @@ def test_an_expectation_that_does_not_come_true_says_what_was_seen_instead(tmp_p
         run(play(parse(text, "wrong.yaml"), embedded_world(tmp_path), REPOSITORY))
     said = str(told.value)
     assert "at the end:" in said
-    assert "pod p is bound to n1, not to n2" in said
+    assert "pod p is bound to n1, not to n2\n" in said
     assert "A.filter was called 0 times, not exactly 1" in said
     assert "pod default/p bound to n1" in said
 
@@ -113,7 +113,10 @@ def test_a_length_of_time_is_read_as_people_write_it(text: str, length: float) -
         ("{apply: {pod: p}, files: a.yaml}", "one step is one of"),
         ("{apply: {pod: p, copies: 0}}", "copies"),
         ("{fault: {request: bind pods}}", "an answer, a delay, or both"),
-        ("{fault: {request: bind pods, answer: 200}}", "fault.answer"),
+        ("{fault: {request: bind pods, answer: 200}}", "fault.answer is '200': must be a code from 400 to 599, lost, "),
+        ("{fault: {request: bind pods, answer: never}}", "fault.answer is 'never': must be a code from 400 to 599, "),
+        ("{apply: {pod: p, requests: {cpu: 0.5}}}", "apply[0].requests.cpu is '0.5': must be a whole number, or a "),
+        ("{patch: {banana: {}}}", "patch.banana is 'banana': 'banana' names no object"),
         ("{fault: {request: bind pods, answer: 500, retryAfter: 1s}}", "retryAfter is said by 429 and 503 alone"),
         ("{fault: {request: bind pods, answer: half-closed}}", "only a watch can be half-closed"),
     ],
@@ -123,3 +126,19 @@ def test_a_step_that_makes_no_sense_is_refused(step: str, sentence: str) -> None
     with pytest.raises(ConfigError) as told:
         parse(f"title: t\nsteps: [{step}]\n", "test.yaml")
     assert sentence in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "sentence"),
+    [
+        ("config: [1]", "t.yaml:2: config: must be a mapping, or a text"),
+        ("files: {a: 3}", "t.yaml:2: files.a is '3': must be a mapping, or a text"),
+        ("plugins: {A: {filter: {nodes: 3}}}", "t.yaml:2: plugins.A.filter.nodes is '3': must be a list"),
+        ("expect: {books: {n1: {x: {core: 1}}}}", "t.yaml:2: expect.books.n1.x is 'x': must be a whole number"),
+    ],
+    ids=["a configuration", "a file", "an answer of nodes", "a minor"],
+)
+def test_a_mistake_is_told_once_and_by_keys_that_stand_in_the_file(part: str, sentence: str) -> None:
+    with pytest.raises(ConfigError) as told:
+        parse(f"title: t\n{part}\n", "t.yaml")
+    assert str(told.value) == sentence

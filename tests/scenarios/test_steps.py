@@ -176,7 +176,7 @@ FAILURES = {
         "{objects: {pod/p: {spec: {nodeName: n2}}}}",
         "pod/p: spec.nodeName is 'n1', not 'n2'",
     ),
-    "a metric that does not exist": ("{metrics: {banana: 1}}", "the metric banana is None, not exactly 1"),
+    "a metric that does not exist": ("{metrics: {banana: 1}}", "the metric banana is not there, not exactly 1"),
     "a Pod that is there": ("{gone: p}", "pod p still exists"),
     "hooks that nobody called": ("{hooks: {p: [A.filter]}}", "the first attempt of pod p called [], not ['A.filter']"),
     "a line that nobody logged": ("{log: banana}", "0 log lines contain ['banana'], not atLeast 1"),
@@ -184,7 +184,7 @@ FAILURES = {
         '{conditions: {p: {type: Ready, status: "True"}}}',
         "pod p has no condition Ready",
     ),
-    "an exit code of nothing": ("{exitCode: 0}", "the exit code is None, not 0"),
+    "an exit code of nothing": ("{exitCode: 0}", "nothing has ended, so there is no exit code 0"),
 }
 
 
