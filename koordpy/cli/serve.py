@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -32,13 +33,16 @@ from koordpy_api import Problem
 
 logger = logging.getLogger("koordpy.cli")
 
+# Prometheus gives up on a scrape after 10 s; then rather what was so a moment ago.
+FREEZE_PATIENCE_S = 2.0
+
 
 async def serve(loaded: Loaded, registry: Registry, settings: Settings, rng: Random) -> None:
     """Schedule until SIGTERM or SIGINT. Raises: KoordpyError if it cannot start."""
     metrics = Metrics()
     problems = ProblemLog(metrics)
     configuration = loaded.configuration
-    frameworks = build_all(loaded.profiles, registry, problems.report)
+    frameworks = build_all(loaded.profiles, registry, problems.report, metrics.plugins)
     clock = SystemClock()
     async with _cluster(settings, configuration.client_connection.kubeconfig, clock, rng) as cluster:
         around = Surroundings(cluster, clock, rng, metrics, problems, socket.gethostname())
@@ -81,7 +85,14 @@ def _serve(address: tuple[str, int], running: Scheduler, metrics: Metrics) -> Te
             (200, TEXT, b"ok\n") if running.is_ready else (503, TEXT, b"not ready: lists not read yet, or stopping\n")
         )
 
+    loop = asyncio.get_running_loop()
+
     def exposition() -> Answer:
+        """Asked on the server's thread; what plugins know is handed out by the loop, which may be busy for a while."""
+        frozen = threading.Event()
+        loop.call_soon_threadsafe(metrics.plugins.freeze)
+        loop.call_soon_threadsafe(frozen.set)
+        frozen.wait(FREEZE_PATIENCE_S)
         return 200, CONTENT_TYPE, metrics.exposition()
 
     host, port = address

@@ -14,12 +14,12 @@ from koordpy.config.plugin_args import read_args
 from koordpy.errors import ConfigError, PluginError
 from koordpy.framework.calls import PLUGIN_FAULTS, Chain, text_of
 from koordpy.framework.declaration import SPEC_MODULES, Declaration
-from koordpy.framework.handle import HostHandle, Report
+from koordpy.framework.handle import Common, HostHandle, Report
 from koordpy.framework.points import EVENT_HOOKS, OBJECT_HOOKS, POINTS, REGISTRATION_HOOK
 from koordpy.framework.registrations import registrations_of
 from koordpy.framework.registry import Registry
 from koordpy.framework.runner import Framework
-from koordpy.framework.waiting import WaitingPods
+from koordpy.telemetry.metrics import PluginMetrics
 from koordpy_api import PluginArgs
 from koordpy_api.markers import PROJECT
 
@@ -36,11 +36,13 @@ class _Chosen:
         return self.declaration.name
 
 
-def build_all(profiles: Sequence[ResolvedProfile], registry: Registry, report: Report) -> list[Framework]:
-    """One Framework per profile of a scheduler. Raises: as build."""
+def build_all(
+    profiles: Sequence[ResolvedProfile], registry: Registry, report: Report, metrics: PluginMetrics | None = None
+) -> list[Framework]:
+    """One Framework per profile of a scheduler. metrics: where plugins declare theirs. Raises: as build."""
     shared: dict[str, object] = {}
-    waiting = WaitingPods()
-    frameworks = [build(profile, registry, report, shared, waiting) for profile in profiles]
+    common = Common(metrics=metrics or PluginMetrics())
+    frameworks = [build(profile, registry, report, shared, common) for profile in profiles]
     if missing := sorted({name for profile in profiles for name in profile.plugins if name not in registry}):
         logger.warning("left out of the default set, because this version has them not yet: %s", ", ".join(missing))
     used = {name for profile in profiles for name in profile.plugins}
@@ -54,19 +56,19 @@ def build(
     registry: Registry,
     report: Report,
     shared: MutableMapping[str, object],
-    waiting: WaitingPods | None = None,
+    common: Common | None = None,
 ) -> Framework:
     """Import, check and construct the plugins of a profile, and put their hooks in its order.
 
-    shared, waiting: what plugins of the same scheduler's profiles have in common; see Handle.
+    shared, common: what plugins of the same scheduler's profiles have in common; see Handle.
 
     Raises: PluginError or ConfigError, naming the plugin, its distribution and what would be right.
     """
-    waiting = WaitingPods() if waiting is None else waiting
+    common = common or Common()
     chosen = [_choose(name, profile, registry) for name in profile.plugins if _is_there(name, profile, registry)]
     _check_points(profile, registry, {each.name: each.declaration for each in chosen})
     accounted = frozenset[str]().union(*(each.declaration.accounted(each.args) for each in chosen))
-    handle = HostHandle(accounted, report, shared, waiting)
+    handle = HostHandle(accounted, report, shared, common)
     manager = _manager()
     for each in chosen:
         _register(manager, each.declaration, _construct(each, handle))
@@ -81,7 +83,7 @@ def build(
         annotation_prefixes=tuple(dict.fromkeys(key for each in chosen for key in each.declaration.annotations)),
         subscriptions=handle.close(),
         registrations=tuple(registration for some in registered for registration in some),
-        waiting=waiting,
+        waiting=common.waiting,
         left_out=frozenset(profile.plugins) - {each.name for each in chosen},
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
     )
@@ -96,7 +98,7 @@ def try_out(name: str, registry: Registry) -> None:
     if any(field.is_required() for field in declaration.args_model.model_fields.values()):
         return
     args = declaration.args_model()
-    handle = HostHandle(declaration.accounted(args), lambda kind, name, problem: None, {}, WaitingPods())
+    handle = HostHandle(declaration.accounted(args), lambda kind, name, problem: None, {}, Common())
     manager = _manager()
     _register(manager, declaration, _construct(_Chosen(declaration, args), handle))
     registrations_of(declaration, dict(_chain(manager, REGISTRATION_HOOK, [name])).get(name))

@@ -1,11 +1,12 @@
 """The Handle that the plugins of one profile are given."""
 
 from collections.abc import Callable, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from koordpy.errors import PluginError
 from koordpy.framework.waiting import WaitingPods
+from koordpy.telemetry.metrics import PluginMetrics
 from koordpy_api import ObjectHandler, Problem, WaitingPod
 from koordpy_api.objects import KubeObject
 
@@ -24,25 +25,37 @@ class Subscription:
     handler: ObjectHandler[Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What the plugins of all profiles of a scheduler have in common, besides what they share among themselves."""
+
+    waiting: WaitingPods = field(default_factory=WaitingPods)
+    metrics: PluginMetrics = field(default_factory=PluginMetrics)
+
+
 class HostHandle:
-    """koordpy_api.Handle for one profile; `shared` and `waiting` are the same for all profiles of a scheduler."""
+    """koordpy_api.Handle for one profile; `shared` and `common` are the same for all profiles of a scheduler."""
 
     def __init__(
         self,
         accounted_resources: frozenset[str],
         report: Report,
         shared: MutableMapping[str, object],
-        waiting: WaitingPods,
+        common: Common,
     ) -> None:
         self._accounted_resources = accounted_resources
         self._report = report
         self._shared = shared
-        self._waiting = waiting
+        self._common = common
         self._subscriptions: list[Subscription] | None = []
 
     @property
     def accounted_resources(self) -> frozenset[str]:
         return self._accounted_resources
+
+    @property
+    def metrics(self) -> PluginMetrics:
+        return self._common.metrics
 
     def watch(self, kind: type[K], handler: ObjectHandler[K]) -> None:
         """Raises: PluginError once the profile is built: later there is no informer to start."""
@@ -59,10 +72,10 @@ class HostHandle:
         self._report(kind, name, problem)
 
     def waiting_pods(self) -> Sequence[WaitingPod]:
-        return self._waiting.all()
+        return self._common.waiting.all()
 
     def waiting_pod(self, uid: str) -> WaitingPod | None:
-        return self._waiting.get(uid)
+        return self._common.waiting.get(uid)
 
     def close(self) -> tuple[Subscription, ...]:
         """End of construction; the subscriptions that were made."""

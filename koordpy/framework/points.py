@@ -43,7 +43,7 @@ POINTS: Final = (
 )
 """In the order in which a Pod meets them."""
 
-EVENT_HOOKS: Final = ("pod_added", "pod_updated", "pod_removed", "node_updated")
+EVENT_HOOKS: Final = ("pod_refused", "pod_added", "pod_updated", "pod_removed", "node_updated")
 """Hooks that tell a plugin something and ask nothing; no profile orders or disables them by point."""
 
 REGISTRATION_HOOK: Final = "events_to_register"

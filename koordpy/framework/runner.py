@@ -4,7 +4,7 @@ What one hook's exception or odd answer comes to is in calls.py; here is what al
 Source: pkg/scheduler/framework/runtime (framework.go).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Final
@@ -101,6 +101,11 @@ class Framework:
             self._complain(plugin, "queue_sort", queued.pod.key)
             return LAST
         return key
+
+    def pod_refused(self, pod: Pod, plugins: Callable[[], frozenset[str]]) -> None:
+        """Asks who refused only if somebody wants to know: that looks at the answer of every node."""
+        if self.chains["pod_refused"]:
+            self._tell("pod_refused", pod.key, pod, plugins())
 
     def pod_added(self, pod: Pod, node_info: NodeInfo) -> None:
         self._tell("pod_added", pod.key, pod, node_info)

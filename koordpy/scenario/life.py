@@ -43,7 +43,7 @@ class Life:
             logger.warning("%s", warning)
         self._metrics = Metrics()
         problems = ProblemLog(self._metrics)
-        frameworks = build_all(loaded.profiles, registry, problems.report)
+        frameworks = build_all(loaded.profiles, registry, problems.report, self._metrics.plugins)
         around = Surroundings(cluster, world.clock, Random(seed), self._metrics, problems, "scenario")
         backoff = Backoff(configuration.pod_initial_backoff_seconds, configuration.pod_max_backoff_seconds)
         self.scheduler = Scheduler(frameworks, backoff, around)
@@ -73,6 +73,7 @@ class Life:
 
     def metrics(self) -> Mapping[str, float]:
         """name{label="value",…} → value, as /metrics has them."""
+        self._metrics.plugins.freeze()
         lines = (line.rpartition(" ") for line in self._metrics.exposition().decode().splitlines() if line[:1] != "#")
         return {name: float(value) for name, _, value in lines}
 

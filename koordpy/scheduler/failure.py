@@ -54,8 +54,10 @@ class FailureExit:
             self.cache.forget(pod.uid)
             self.queue.wake_all()  # what was let go of may be what another one waits for
         refused = failed.status.is_rejected
+        if (diagnosis := failed.diagnosis) is not None:
+            framework.pod_refused(pod, lambda: diagnosis.plugins)
         # "No nodes available" is a refusal by nobody; as upstream, it backs off like an error.
-        by_plugins = failed.diagnosis is not None
+        by_plugins = diagnosis is not None
         queued_again = self.queue.add_back(failed.queued, refused=by_plugins, wait_for_change=failed.wait_for_change)
         message = failed.status.message
         reason = UNSCHEDULABLE if refused else SCHEDULER_ERROR

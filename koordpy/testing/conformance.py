@@ -100,6 +100,7 @@ class _Check:
         for _ in range(2):
             self._ask("unreserve", state, self._pod, node.name)
         self._ask("pod_removed", counted, node)
+        self._ask("pod_refused", self._pod, frozenset({self._plugin}))
 
     def _ask(self, hook: str, *args: object) -> Any:
         """The plugin's own answer, or None if it has no such hook; what it raises, the test sees."""

@@ -28,7 +28,9 @@ class Stage:
         self.cluster = cluster
         self.metrics = Metrics()
         problems = ProblemLog(self.metrics)
-        frameworks = frameworks or build_all(resolve(default_configuration()), Registry(), problems.report)
+        frameworks = frameworks or build_all(
+            resolve(default_configuration()), Registry(), problems.report, self.metrics.plugins
+        )
         around = Surroundings(cluster.asked, LoopClock(), Random(seed), self.metrics, problems, "stage")
         self.scheduler = Scheduler(frameworks, Backoff(), around)
         self.running = asyncio.create_task(self.scheduler.run())

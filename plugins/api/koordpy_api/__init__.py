@@ -11,6 +11,7 @@ from koordpy_api.errors import AnnotationError, Problem, QuantityError
 from koordpy_api.events import ActionType, ClusterEvent, EventRegistration, QueueingHint
 from koordpy_api.handle import Handle, ObjectHandler, WaitingPod
 from koordpy_api.markers import hookimpl, hookspec
+from koordpy_api.metrics import Counter, Gauge, Metrics
 from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.results import (
     Binding,
@@ -34,9 +35,12 @@ __all__ = [
     "Binding",
     "ClusterEvent",
     "Code",
+    "Counter",
     "CycleState",
     "EventRegistration",
+    "Gauge",
     "Handle",
+    "Metrics",
     "NoArgs",
     "NodeInfo",
     "ObjectHandler",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from koordpy_api.errors import Problem
+from koordpy_api.metrics import Metrics
 from koordpy_api.objects import KubeObject, Pod
 
 T = TypeVar("T")
@@ -50,6 +51,11 @@ class Handle(Protocol):
     @property
     def accounted_resources(self) -> frozenset[str]:
         """Resources whose fit some plugin of the profile decides by itself (its `accounts_for`)."""
+        ...
+
+    @property
+    def metrics(self) -> Metrics:
+        """Where a plugin counts what it does, and shows what it knows. The same for all profiles."""
         ...
 
     def watch(self, kind: type[K], handler: ObjectHandler[K]) -> None:

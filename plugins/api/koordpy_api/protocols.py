@@ -45,6 +45,12 @@ class EventsToRegisterPlugin(Protocol):
     def events_to_register(self) -> Sequence[EventRegistration]: ...
 
 
+class PodRefusedPlugin(Protocol):
+    """An attempt ended without a node for this Pod."""
+
+    def pod_refused(self, pod: Pod, plugins: frozenset[str]) -> None: ...
+
+
 class PodAddedPlugin(Protocol):
     """A Pod now counts on this node."""
 

@@ -47,6 +47,19 @@ def events_to_register() -> Sequence[EventRegistration]:  # type: ignore[empty-b
 
 
 @hookspec
+def pod_refused(pod: Pod, plugins: frozenset[str]) -> None:
+    """An attempt ended without a node for this Pod.
+
+    Called   once per such attempt, of the plugins of the Pod's profile; not when something broke. plugins: the names
+             of all that were among the reasons, be it at PreFilter, Filter, Reserve or Permit.
+    Returns  nothing; PostFilter is the hook that can still do something about it.
+    Raises   any exception is blamed on this plugin; the others are still told.
+    Must not await, do I/O, or keep the whole Pod.
+    Source   koordpy.
+    """
+
+
+@hookspec
 def pod_added(pod: Pod, node_info: NodeInfo) -> None:
     """A Pod now counts on this node.
 
