@@ -71,7 +71,7 @@ POINTS_OF: Final[Mapping[str, frozenset[str]]] = {
     "NodeAffinity": _SCORER,
     "NodePorts": _FILTER,
     "NodeResourcesFit": _SCORER,
-    "DeviceShare": frozenset({"preFilter", "filter", "score", "reserve", "preBind"}),
+    "DeviceShare": _SCORER | {"reserve", "preBind"},
     "VolumeRestrictions": _FILTER,
     "NodeVolumeLimits": _FILTER,
     "VolumeBinding": frozenset({"preFilter", "filter", "preScore", "score", "reserve", "preBind"}),

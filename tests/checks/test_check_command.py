@@ -130,7 +130,7 @@ def test_a_pod_is_told_what_pre_filter_would_tell_it(plugins: Plugins) -> None:
     (line,) = said(report)
     assert line == (
         "Pod default/serge: spec.containers[0].resources: "
-        "invalid resource device requests: [koordinator.sh/gpu nvidia.com/gpu]"
+        "invalid resource device requests: [koordinator.sh/gpu nvidia.com/gpu]; leave out nvidia.com/gpu"
     )
 
 

@@ -365,10 +365,10 @@ def test_o30_what_an_extender_accounts_for_is_ignored_by_every_profile_instead_o
     ("args", "told"),
     [
         row("nothing set", "{}", []),
-        row("what it does anyway", "{allocator: spread}", []),
-        row("an allocator", "{allocator: binpack}", ["allocator binpack"]),
-        row("a strategy", "{scoringStrategy: {type: MostAllocated}}", ["scoringStrategy"]),
-        row("models", "{gpuShareUnsupportedModels: [{model: T4}]}", ["gpuShareUnsupportedModels"]),
+        row("an allocator", "{allocator: binpack}", []),
+        row("a strategy", "{scoringStrategy: {type: MostAllocated}}", []),
+        row("models", "{gpuShareUnsupportedModels: [{model: T4}]}", []),
+        row("NUMA nodes", "{disableDeviceNUMATopologyAlignment: true}", ["disableDeviceNUMATopologyAlignment"]),
     ],
 )
 def test_what_device_share_does_not_do_yet_is_named(args: str, told: list[str]) -> None:

@@ -41,7 +41,7 @@ def points_of(loaded: Loaded, plugin: str) -> set[str]:
 def test_08_a_full_file_starts_with_device_share_everywhere_and_its_own_weight() -> None:
     loaded, (warning,) = started("08")
     assert NO_ELECTION in warning
-    assert points_of(loaded, "DeviceShare") == {"preFilter", "filter", "score", "reserve", "preBind"}
+    assert points_of(loaded, "DeviceShare") == {"preFilter", "filter", "preScore", "score", "reserve", "preBind"}
     assert loaded.profiles[0].weights["DeviceShare"] == 3
     assert loaded.configuration.leader_election.leader_elect
 

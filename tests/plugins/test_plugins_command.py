@@ -38,7 +38,7 @@ def test_check_is_content_with_our_own() -> None:
 def test_show_names_points_arguments_distribution_cost_and_the_place_of_each_hook() -> None:
     text = koordpy("show", "DeviceShare")
     assert re.search(r"^  distribution  koordpy-deviceshare \S+$", text, re.MULTILINE)
-    assert re.search(r"^  points +preFilter, filter, reserve, preBind", text, re.MULTILINE)
+    assert re.search(r"^  points +preFilter, filter, preScore, score, reserve, preBind", text, re.MULTILINE)
     assert "koordinator.sh/gpu-core" in text
     assert re.search(r"^  allocator +default or binpack or spread or null +.*$", text, re.MULTILINE)
     places = re.findall(r"^  (\w+) +(per .*?|once.*?)  +(\S+\.py):(\d+)$", text, re.MULTILINE)

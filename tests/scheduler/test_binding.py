@@ -9,7 +9,7 @@ import pytest
 from koordpy.cluster.embedded.faults import Answer, Fault
 from koordpy.errors import ApiError
 from koordpy.testing import device_manifest, node_manifest, pod_manifest
-from koordpy_api.koordinator import DEVICE_ALLOCATED, GPU
+from koordpy_api.koordinator import DEVICE_ALLOCATED, GPU, GPU_MINORS, GPU_UUIDS
 from tests.framework.scripted_plugins import plugin, profile
 from tests.scheduler.stage import Stage, perform
 
@@ -33,7 +33,7 @@ def test_a_pod_is_bound_with_its_devices_in_one_write() -> None:
         ((_, request),) = stage.cluster.asked.binds
         uid = stage.cluster.pod("web")["metadata"]["uid"]
         assert (request.namespace, request.name, request.uid, request.node_name) == ("default", "web", uid, "n1")
-        assert set(request.annotations) == {DEVICE_ALLOCATED}
+        assert set(request.annotations) == {DEVICE_ALLOCATED, GPU_MINORS, GPU_UUIDS}
         assert stage.minors("web") == [0]
         assert stage.cluster.asked.patches == []
         await asyncio.sleep(1)

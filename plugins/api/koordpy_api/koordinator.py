@@ -14,6 +14,23 @@ from koordpy_api.quantity import RawQuantity, format_binary, format_decimal, val
 
 SCHEDULING_PREFIX: Final = "scheduling.koordinator.sh/"
 DEVICE_ALLOCATED: Final = SCHEDULING_PREFIX + "device-allocated"
+GPU_MINORS: Final = SCHEDULING_PREFIX + "gpu-minors"
+GPU_UUIDS: Final = "koordpy.dev/gpu-uuids"
+"""With GPU_MINORS: what an environment by the downward API needs. Never read back; DEVICE_ALLOCATED is what counts."""
+
+DEVICE_ALLOCATE_HINT: Final = SCHEDULING_PREFIX + "device-allocate-hint"
+DEVICE_JOINT_ALLOCATE: Final = SCHEDULING_PREFIX + "device-joint-allocate"
+GPU_PARTITION_SPEC: Final = SCHEDULING_PREFIX + "gpu-partition-spec"
+SCHEDULING_HINTS: Final = (
+    "internal.scheduling.koordinator.sh/scheduling-hint",
+    SCHEDULING_PREFIX + "scheduling-hint",
+)
+"""Where a hint for one scheduling attempt may stand; the first is today's."""
+
+GPU_ISOLATION_PROVIDER: Final = "koordinator.sh/gpu-isolation-provider"
+"""A label, of pods and of nodes."""
+GPU_VENDOR: Final = "node.koordinator.sh/gpu-vendor"
+GPU_MODEL: Final = "node.koordinator.sh/gpu-model"
 
 NVIDIA_GPU: Final = "nvidia.com/gpu"
 AMD_GPU: Final = "amd.com/gpu"
@@ -45,16 +62,33 @@ DEPRECATED_RESOURCES: Final[Mapping[str, str]] = {
 """Older names and what they are called now."""
 
 
+class VirtualFunction(msgspec.Struct, frozen=True, omit_defaults=True, rename={"bus_id": "busID"}):
+    """One of the virtual functions of a NIC."""
+
+    minor: int = 0
+    bus_id: str = ""
+
+
 class AllocatedDevice(msgspec.Struct, frozen=True):
-    """One device as the annotation records it. Amounts: percent for core and ratio, bytes for memory."""
+    """One device as the annotation records it. Amounts: percent for core and ratio, bytes for memory.
+
+    vfs: the virtual functions of it that were given. template: by which template it was cut.
+    """
 
     minor: int
     resources: dict[str, int]
     id: str = ""
+    vfs: tuple[VirtualFunction, ...] = ()
+    template: str = ""
 
 
 Allocations = Mapping[str, Sequence[AllocatedDevice]]
 """Device type (`gpu`, `rdma`, `fpga`) → what a Pod holds of it."""
+
+
+class _WireExtension(msgspec.Struct):
+    vfs: list[VirtualFunction] | None = None
+    template: str | None = msgspec.field(name="gpuSharedResourceTemplate", default=None)
 
 
 class _WireDevice(msgspec.Struct, omit_defaults=True):
@@ -63,6 +97,7 @@ class _WireDevice(msgspec.Struct, omit_defaults=True):
     minor: int
     resources: dict[str, RawQuantity | None] | None
     id: str | None = None
+    extension: _WireExtension | None = None
 
 
 _DECODER: Final = msgspec.json.Decoder(dict[str, list[_WireDevice] | None] | None)
@@ -80,11 +115,25 @@ def encode_device_allocated(allocations: Allocations) -> str:
         device_type: [
             {"minor": device.minor, "resources": _write_amounts(device.resources)}
             | ({"id": device.id} if device.id else {})
+            | _write_extension(device)
             for device in devices
         ]
         for device_type, devices in sorted(allocations.items())
     }
     return msgspec.json.encode(wire).decode()
+
+
+def encode_gpu_lists(allocations: Allocations) -> dict[str, str]:
+    """The annotations GPU_MINORS and GPU_UUIDS: comma lists in one order, minors ascending; nothing without a GPU.
+
+    A card without an id makes the list of ids empty: a list that misses one would hide a card, and an empty one shows
+    a container none.
+    """
+    gpus = sorted(allocations.get("gpu", ()), key=lambda device: device.minor)
+    if not gpus:
+        return {}
+    ids = [device.id for device in gpus]
+    return {GPU_MINORS: ",".join(str(device.minor) for device in gpus), GPU_UUIDS: ",".join(ids) if all(ids) else ""}
 
 
 def decode_device_allocated(text: str) -> dict[str, tuple[AllocatedDevice, ...]]:
@@ -102,6 +151,15 @@ def decode_device_allocated(text: str) -> dict[str, tuple[AllocatedDevice, ...]]
     }
 
 
+def _write_extension(device: AllocatedDevice) -> dict[str, object]:
+    written: dict[str, object] = {}
+    if device.vfs:
+        written["vfs"] = device.vfs
+    if device.template:
+        written["gpuSharedResourceTemplate"] = device.template
+    return {"extension": written} if written else {}
+
+
 def _read_device(path: str, wire: _WireDevice) -> AllocatedDevice:
     if wire.minor < 0:
         _refuse(f".{path}.minor", str(wire.minor), "a minor is not negative")
@@ -114,7 +172,8 @@ def _read_device(path: str, wire: _WireDevice) -> AllocatedDevice:
             _refuse(f".{path}.resources[{name}]", str(raw), str(error))
         if amounts[name] < 0:
             _refuse(f".{path}.resources[{name}]", str(raw), "an amount is not negative")
-    return AllocatedDevice(wire.minor, amounts, wire.id or "")
+    more = wire.extension or _WireExtension()
+    return AllocatedDevice(wire.minor, amounts, wire.id or "", tuple(more.vfs or ()), more.template or "")
 
 
 def _refuse(path: str, value: str, right: str) -> NoReturn:

@@ -12,10 +12,14 @@ from koordpy_api.koordinator import (
     GPU_CORE,
     GPU_MEMORY,
     GPU_MEMORY_RATIO,
+    GPU_MINORS,
+    GPU_UUIDS,
     RDMA,
     AllocatedDevice,
+    VirtualFunction,
     decode_device_allocated,
     encode_device_allocated,
+    encode_gpu_lists,
 )
 
 GI = 1024**3
@@ -40,8 +44,8 @@ def test_half_a_card_is_written_byte_for_byte_as_koordinator_writes_it() -> None
     assert encode_device_allocated({"gpu": [HALF_CARD]}) == '{"gpu":[' + GPU_PART + "]}"
 
 
-def test_koordinators_example_is_read_and_its_virtual_functions_are_passed_over() -> None:
-    nic = AllocatedDevice(1, {RDMA: 1}, "0000:11:00.0")
+def test_koordinators_example_is_read_with_its_virtual_functions() -> None:
+    nic = AllocatedDevice(1, {RDMA: 1}, "0000:11:00.0", (VirtualFunction(3, "0000:11:00.4"),))
     text = '{"gpu":[' + GPU_PART + '],"rdma":[' + RDMA_PART + "]}"
     assert decode_device_allocated(text) == {"gpu": (HALF_CARD,), "rdma": (nic,)}
 
@@ -53,6 +57,17 @@ def test_koordinators_example_is_read_and_its_virtual_functions_are_passed_over(
             "a device without an id has no such key",
             AllocatedDevice(3, {RDMA: 1}),
             '{"minor":3,"resources":{"koordinator.sh/rdma":"1"}}',
+        ),
+        row(
+            "virtual functions stand in an extension, their minor 0 left out",
+            AllocatedDevice(1, {RDMA: 1}, "n", (VirtualFunction(3, "b3"), VirtualFunction(0, "b0"))),
+            '{"minor":1,"resources":{"koordinator.sh/rdma":"1"},"id":"n",'
+            '"extension":{"vfs":[{"minor":3,"busID":"b3"},{"busID":"b0"}]}}',
+        ),
+        row(
+            "a template stands there too",
+            AllocatedDevice(2, {}, template="vir04"),
+            '{"minor":2,"resources":{},"extension":{"gpuSharedResourceTemplate":"vir04"}}',
         ),
         row("minor zero is written", AllocatedDevice(0, {}), '{"minor":0,"resources":{}}'),
         row(
@@ -210,3 +225,20 @@ def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
     else:
         return
     assert problem.path.startswith("metadata.annotations[")
+
+
+# ----------------------------------------------------------------- flat lists
+
+
+def test_minors_and_ids_are_listed_in_one_order_by_ascending_minor() -> None:
+    devices = [AllocatedDevice(10, {}, "GPU-a"), AllocatedDevice(2, {}, "GPU-b")]
+    assert encode_gpu_lists({"gpu": devices}) == {GPU_MINORS: "2,10", GPU_UUIDS: "GPU-b,GPU-a"}
+
+
+def test_a_list_of_ids_that_would_miss_a_card_is_empty() -> None:
+    devices = [AllocatedDevice(0, {}, "GPU-a"), AllocatedDevice(1, {})]
+    assert encode_gpu_lists({"gpu": devices}) == {GPU_MINORS: "0,1", GPU_UUIDS: ""}
+
+
+def test_who_holds_no_gpu_has_no_lists() -> None:
+    assert encode_gpu_lists({"rdma": [AllocatedDevice(0, {RDMA: 1}, "nic")], "gpu": []}) == {}

@@ -1,78 +1,89 @@
-"""The one decision: which cards of a node a request gets. Pure.
+"""The one decision: which devices of a node a request gets. Pure.
 
 Reserve asks `allocate`; Filter asks only whether it would succeed, which is `shortage`, the first thing allocate asks.
 """
 
-from operator import itemgetter
+from collections.abc import Iterator
 from typing import Final
 
 from koordpy_api.koordinator import GPU_MEMORY, GPU_MEMORY_RATIO, AllocatedDevice
-from koordpy_deviceshare.model import GPU_TYPE, Allocation, Amounts, Card, NodeDevices, Shortage, complete, other_form
-from koordpy_deviceshare.request import DeviceRequest
+from koordpy_deviceshare.model import (
+    Allocation,
+    Amounts,
+    Card,
+    NodeDevices,
+    Shortage,
+    TypeDevices,
+    TypeShortage,
+    complete,
+    other_form,
+)
+from koordpy_deviceshare.request import DeviceRequest, TypeRequest
+from koordpy_deviceshare.scoring import USUAL, Preferences, count_on
 
-WEIGHTS: Final[Amounts] = {GPU_MEMORY_RATIO: 1, GPU_MEMORY: 1}
-"""What the choice among cards looks at. Source: Koordinator's default scoringStrategy of DeviceShareArgs."""
+_MEMORY: Final = frozenset({GPU_MEMORY, GPU_MEMORY_RATIO})
 
 
-def allocate(request: DeviceRequest, devices: NodeDevices) -> Allocation | Shortage:
-    """Choose the emptiest cards that can give what is asked, the lowest minor among equals.
+def allocate(request: DeviceRequest, devices: NodeDevices, prefer: Preferences = USUAL) -> Allocation | Shortage:
+    """Choose, among the devices that can give what is asked, those that `prefer` puts first.
 
     Equal arguments give equal answers, whatever the order in which the devices were listed.
     """
     if (short := shortage(request, devices)) is not None:
         return short
-    per_card = request.per_card
-    fitting = [
-        (-card_score(per_card, card), card.minor, card)
-        for card in _candidates(request, devices)
-        if fits(per_card, card)
-    ]
-    fitting.sort(key=itemgetter(0, 1))
-    chosen = sorted(fitting[: request.count], key=itemgetter(1))
-    given = tuple(AllocatedDevice(minor, complete(per_card, card.total), card.id) for _, minor, card in chosen)
-    return Allocation({GPU_TYPE: given})
+    return Allocation({each.type: _choose(each, devices.type(each.type), prefer) for each in request.types})
 
 
 def shortage(request: DeviceRequest, devices: NodeDevices) -> Shortage | None:
-    """Why the node cannot give what is asked; None if it can. Looks at no more cards than it takes to know."""
-    candidates, missing = _candidates(request, devices), request.count
-    if len(candidates) >= missing:  # most refusals of a full node need no more than this
-        for card in candidates:
-            if fits(request.per_card, card):
-                missing -= 1
-                if not missing:
-                    return None
-    return Shortage(request.count, request.per_card, devices.gpus)
+    """Why the node cannot give what is asked; None if it can. Looks at no more devices than it takes to know."""
+    short: list[TypeShortage] | None = None
+    for each in request.types:
+        if (found := _shortage(each, devices.type(each.type))) is not None:
+            short = [*short, found] if short else [found]
+    return None if short is None else Shortage(tuple(short))
 
 
-def fits(per_card: Amounts, card: Card) -> bool:
-    """Has the card left what is asked, in percent and in bytes of its own memory?
+def fits(per_device: Amounts, card: Card) -> bool:
+    """Has the device left what is asked, memory in percent and in bytes of its own?
 
-    A dimension that the card does not report cannot be given. Upstream lets it pass unseen.
+    A dimension that the device does not report cannot be given. Upstream lets it pass unseen.
     """
     free = card.free
-    for name, amount in per_card.items():
+    for name, amount in per_device.items():
         if amount > free.get(name, 0):
             return False
-    if (other := other_form(per_card, card.total)) is None:
+    if _MEMORY.isdisjoint(per_device):
+        return True
+    if (other := other_form(per_device, card.total)) is None:
         return False
     name, amount = other
     return amount <= free.get(name, 0)
 
 
-def card_score(per_card: Amounts, card: Card) -> int:
-    """How empty the card would be, 0..100. The request counts as it was made, not completed.
+def _shortage(request: TypeRequest, devices: TypeDevices) -> TypeShortage | None:
+    wanted = missing = count_on(request, devices)
+    candidates = devices.empty if request.is_whole else devices.open
+    if 0 < missing <= len(candidates):  # most refusals of a full node need no more than this
+        selector, per_device = request.selector, request.per_device
+        for card in candidates:
+            if fits(per_device, card) and (selector is None or selector.matches(card.labels)):
+                missing -= 1
+                if not missing:
+                    return None
+    # Nothing to take part in, or nothing of the kind: that no Pod leaves behind.
+    is_lasting = not devices.is_known or not wanted
+    return TypeShortage(request.type, wanted, request.per_device, devices.cards, is_lasting)
 
-    Source: Koordinator's deviceshare leastResourceScorer.
-    """
-    score = weights = 0
-    for name, weight in WEIGHTS.items():
-        if (total := card.total.get(name, 0)) > 0:
-            left = card.free[name] - per_card.get(name, 0)
-            score += left * 100 // total * weight if left > 0 else 0
-            weights += weight
-    return score // weights if weights else 0
+
+def _choose(request: TypeRequest, devices: TypeDevices, prefer: Preferences) -> tuple[AllocatedDevice, ...]:
+    order, asked = prefer.order(request), request.per_device
+    fitting = sorted(_fitting(request, devices), key=lambda card: order(asked, card))
+    chosen = fitting[: count_on(request, devices)]
+    return tuple(AllocatedDevice(card.minor, complete(asked, card.total), card.id) for card in chosen)
 
 
-def _candidates(request: DeviceRequest, devices: NodeDevices) -> tuple[Card, ...]:
-    return devices.empty if request.is_whole else devices.open
+def _fitting(request: TypeRequest, devices: TypeDevices) -> Iterator[Card]:
+    selector = request.selector
+    for card in devices.empty if request.is_whole else devices.open:
+        if fits(request.per_device, card) and (selector is None or selector.matches(card.labels)):
+            yield card

@@ -80,7 +80,7 @@ def _allocator(written: Any) -> Any:
 
 
 class DeviceShareArgs(PluginArgs):
-    """allocator: which of the cards that fit; None: as scoring_strategy says."""
+    """allocator: which of the cards that fit; None: as scoring_strategy says, which says which node in any case."""
 
     allocator: Annotated[Literal["default", "binpack", "spread"] | None, BeforeValidator(_allocator)] = None
     scoring_strategy: ScoringStrategy = DEFAULT_STRATEGY
@@ -89,16 +89,10 @@ class DeviceShareArgs(PluginArgs):
     gpu_share_unsupported_models: Annotated[tuple[UnsupportedModel, ...], AsTuple] = ()
 
     def not_in_effect(self) -> list[str]:
-        """This version gives the emptiest card, the lowest minor among equals, and does not score nodes by cards."""
+        """This version looks at no topology, and knows no templates."""
         said = []
-        if self.allocator not in (None, "spread"):
-            said.append(f"allocator {self.allocator}: the emptiest card that fits is taken, as with spread")
-        if self.scoring_strategy != DEFAULT_STRATEGY:
-            said.append("scoringStrategy: the emptiest card that fits is taken; nodes are not scored by their cards")
         if self.disable_device_numa_topology_alignment:
             said.append("disableDeviceNUMATopologyAlignment: cards are not aligned with NUMA nodes")
         if self.gpu_shared_resource_templates_config != DEFAULT_TEMPLATES:
             said.append("gpuSharedResourceTemplatesConfig: there are no partition templates")
-        if self.gpu_share_unsupported_models:
-            said.append("gpuShareUnsupportedModels: every model is shared")
         return said

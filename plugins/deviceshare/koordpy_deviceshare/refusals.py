@@ -1,14 +1,23 @@
-"""Every text in which DeviceShare says no. Where upstream has a text, it is upstream's."""
+"""Every text in which DeviceShare says no. Where upstream has a text, ours begins with it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from koordpy_api.koordinator import GPU_MEMORY
-from koordpy_api.quantity import RawQuantity, format_binary, format_decimal
+from koordpy_api.quantity import RawQuantity, format_decimal
 from koordpy_api.status import Status
-from koordpy_deviceshare.model import GPU_TYPE, Amounts, Card, Health, Shortage
+from koordpy_deviceshare.model import GPU_TYPE, Card, Health, Shortage, TypeShortage
 
 UNREADABLE_POD: Final = "node(s) had a pod whose device-allocated annotation cannot be read"
+NO_DEVICE: Final = "node(s) had no Device"
+OTHER_VENDOR: Final = "node(s) had cards of another vendor"
+NO_TOPOLOGY: Final = "node(s) missing GPU Device Topology Tree"
+NO_PARTITIONS: Final = "node(s) missing GPU Partition Table"
+NO_PROVIDER: Final = "GPUIsolationProviderHAMICore not found on the node"
+NO_TEMPLATE: Final = "no matched GPU shared resource template"
+
+_MOST_HOLDERS: Final = 20
+"""So many pods of one card are named; a longer list helps nobody."""
 
 _WHY_CLOSED: Final = {
     Health.UNHEALTHY: "the Device reports it unhealthy",
@@ -17,14 +26,31 @@ _WHY_CLOSED: Final = {
 }
 
 
-def invalid_unit(resource: str, amount: int) -> Status:
+# What is asked, before any node is looked at
+
+
+def nothing_asked() -> Status:
+    """Only for who asks about amounts alone: a Pod that asks for no device is skipped."""
+    return Status.unresolvable("pod request should not be empty")
+
+
+def invalid_unit(resource: str, amount: int, right: str) -> Status:
     """Neither a percentage of one device nor a multiple of 100."""
-    return Status.unresolvable(f"invalid resource unit {resource}: {format_decimal(amount)}")
+    return Status.unresolvable(f"invalid resource unit {resource}: {format_decimal(amount)}; {right}")
 
 
-def invalid_combination(resources: Iterable[str]) -> Status:
+def invalid_combination(resources: Iterable[str], right: str) -> Status:
     """Names that cannot be asked for together, or amounts that do not go together."""
-    return Status.unresolvable(f"invalid resource device requests: [{' '.join(sorted(resources))}]")
+    return Status.unresolvable(f"invalid resource device requests: [{' '.join(sorted(resources))}]; {right}")
+
+
+def negative(resource: str, amount: int) -> Status:
+    return Status.unresolvable(f"invalid resource unit {resource}: {format_decimal(amount)}; must be >= 0")
+
+
+def unlike_limit(resource: str) -> Status:
+    """The API server lets none through."""
+    return Status.unresolvable(f"invalid resource amount: {resource}: requests must equal limits")
 
 
 def unreadable_amount(error: ValueError) -> Status:
@@ -34,20 +60,27 @@ def unreadable_amount(error: ValueError) -> Status:
 
 def fraction(resource: str, raw: RawQuantity) -> Status:
     """The API server lets none through; a share of a card is asked for in percent."""
-    return Status.unresolvable(f"invalid resource amount: {resource}: {raw} is no whole number; shares are in percent")
+    return Status.unresolvable(
+        f"invalid resource amount: {resource}: {raw} is no whole number, but must be an integer; shares are in percent"
+    )
 
 
-def not_supported(asked: Iterable[str], supported: str) -> Status:
-    """Right in Koordinator, but nothing that koordpy can do. Never ignored: the Pod would run without its device."""
-    return Status.unresolvable(f"koordpy does not support {', '.join(asked)} yet; supported are {supported}")
+def invalid_annotation(error: object) -> Status:
+    """An annotation that narrows what the Pod may get cannot be read, so it could get the wrong thing."""
+    return Status.unresolvable(str(error))
 
 
-def write_amounts(amounts: Amounts) -> list[str]:
-    """`name=quantity`, sorted by name."""
-    return [
-        f"{name}={format_binary(amount) if name == GPU_MEMORY else format_decimal(amount)}"
-        for name, amount in sorted(amounts.items())
-    ]
+def not_supported(wishes: Iterable[str]) -> Status:
+    """Right in Koordinator, but nothing that koordpy can do. Never ignored: the Pod would get the wrong device."""
+    return Status.unresolvable(f"koordpy does not support {', '.join(wishes)} yet")
+
+
+def no_template() -> Status:
+    """A slice of an NPU is cut by a template, and none is known that gives what is asked."""
+    return Status.unresolvable(NO_TEMPLATE)
+
+
+# What a node has
 
 
 def unreadable_pods(pods: Sequence[str]) -> Status:
@@ -55,20 +88,57 @@ def unreadable_pods(pods: Sequence[str]) -> Status:
     return Status.unschedulable(UNREADABLE_POD, details={"pod": min(pods), "pods": len(pods)})
 
 
+def no_device() -> Status:
+    """Nobody has said which cards the node has. Upstream lets the Pod pass, and it runs without a card."""
+    return Status.unresolvable(NO_DEVICE)
+
+
+def other_vendor(asked: str, vendor: str) -> Status:
+    """A program for one vendor's cards cannot use another's."""
+    return Status.unresolvable(OTHER_VENDOR, details={"asked": asked, "vendor": vendor})
+
+
+def insufficient_count(resource: str, asked: int, free: int) -> Status:
+    """A node with a device plugin only, whose count of cards decides."""
+    return Status.unschedulable(f"Insufficient {resource}", details={"asked": asked, "free": free})
+
+
+def no_provider() -> Status:
+    """Nobody on the node holds containers to their shares as the Pod wants it."""
+    return Status.unresolvable(NO_PROVIDER)
+
+
+def not_shared(vendor: str, model: str) -> Status:
+    return Status.unresolvable(f'model "{model}" of vendor "{vendor}" does not support GPU Share')
+
+
+def no_topology() -> Status:
+    return Status.unresolvable(NO_TOPOLOGY)
+
+
+def no_partitions() -> Status:
+    return Status.unresolvable(NO_PARTITIONS)
+
+
+def no_designated(error: Exception, node_name: str) -> Status:
+    return Status.error(f"fillGPUTotalMem failed: {error}, node: {node_name}")
+
+
 def insufficient(shortage: Shortage) -> Status:
-    """Too few cards can give what was asked. Pods that leave could help, unless the node has no card at all."""
-    text = f"Insufficient {GPU_TYPE} devices"
+    """Too few devices can give what was asked. Pods that leave could help, unless there is no such device at all."""
+    texts = (f"Insufficient {each.type} devices" for each in shortage.types)
     details = _ShortageDetails(shortage)
     if shortage.is_lasting:
-        return Status.unresolvable(text, details=details)
-    return Status.unschedulable(text, details=details)
+        return Status.unresolvable(*texts, details=details)
+    return Status.unschedulable(*texts, details=details)
 
 
 class _ShortageDetails(Mapping[str, int | str]):
     """A Shortage as flat data, worked out when somebody looks: most refusals of a node are only counted.
 
-    Keys: `asked.count`; for each card `gpu[MINOR].asked.RESOURCE`, `gpu[MINOR].free.RESOURCE`, `gpu[MINOR].holders`,
-    and `gpu[MINOR].why` where the card is closed to everybody.
+    Keys: `TYPE.asked.count`; for each device `TYPE[MINOR].asked.RESOURCE`, `TYPE[MINOR].free.RESOURCE`,
+    `TYPE[MINOR].holders` (how many pods), `TYPE[MINOR].held_by` (which, if any), and `TYPE[MINOR].why` where the device
+    is closed to everybody.
     """
 
     __slots__ = ("_shortage",)
@@ -89,19 +159,32 @@ class _ShortageDetails(Mapping[str, int | str]):
         return repr(self._written())
 
     def _written(self) -> dict[str, int | str]:
-        written: dict[str, int | str] = {"asked.count": self._shortage.count}
-        for card in self._shortage.cards:
-            at = f"{GPU_TYPE}[{card.minor}]"
-            for name, amount in sorted(self._shortage.asked_of(card).items()):
-                written[f"{at}.asked.{name}"] = amount
-                written[f"{at}.free.{name}"] = card.free.get(name, 0)
-            written[f"{at}.holders"] = card.holders
-            if why := _why_closed(card):
-                written[f"{at}.why"] = why
+        written: dict[str, int | str] = {}
+        for short in self._shortage.types:
+            written[f"{short.type}.asked.count"] = short.count
+            for card in short.cards:
+                written |= _card_details(short, card)
         return written
 
 
-def _why_closed(card: Card) -> str:
+def _card_details(short: TypeShortage, card: Card) -> dict[str, int | str]:
+    at = f"{short.type}[{card.minor}]"
+    written: dict[str, int | str] = {}
+    for name, amount in sorted(short.asked_of(card).items()):
+        written[f"{at}.asked.{name}"] = amount
+        written[f"{at}.free.{name}"] = card.free.get(name, 0)
+    written[f"{at}.holders"] = len(card.held_by)
+    if card.held_by:
+        more = f" and {len(card.held_by) - _MOST_HOLDERS} more" if len(card.held_by) > _MOST_HOLDERS else ""
+        written[f"{at}.held_by"] = ", ".join(sorted(card.held_by)[:_MOST_HOLDERS]) + more
+    if why := _why_closed(short.type, card):
+        written[f"{at}.why"] = why
+    return written
+
+
+def _why_closed(device_type: str, card: Card) -> str:
     if card.health is not Health.HEALTHY:
         return _WHY_CLOSED[card.health]
-    return "" if card.total.get(GPU_MEMORY, 0) > 0 else f"the Device reports no {GPU_MEMORY} of it"
+    if device_type == GPU_TYPE and card.total.get(GPU_MEMORY, 0) <= 0:
+        return f"the Device reports no {GPU_MEMORY} of it"
+    return ""

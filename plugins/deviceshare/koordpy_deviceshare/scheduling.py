@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
+
 from koordpy_api.errors import Problem
 from koordpy_api.handle import Handle
-from koordpy_api.koordinator import SCHEDULING_PREFIX
+from koordpy_api.koordinator import SCHEDULING_PREFIX, encode_gpu_lists
 from koordpy_api.markers import hookimpl
 from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.objects import Device, KubeObject, Pod
@@ -15,15 +18,26 @@ from koordpy_api.status import Status
 from koordpy_deviceshare import refusals
 from koordpy_deviceshare.allocator import allocate, shortage
 from koordpy_deviceshare.args import DeviceShareArgs
-from koordpy_deviceshare.cache import DeviceCache, read_device
+from koordpy_deviceshare.cache import DeviceCache, cards_of_a_plugin
+from koordpy_deviceshare.designated import NoSuchDevice, limited_to
 from koordpy_deviceshare.dialects import RESOURCES, Wish, check_pod, read_wish, tells_the_same
-from koordpy_deviceshare.model import Allocation, Shortage
+from koordpy_deviceshare.gates import Gates, refuse_without_device
+from koordpy_deviceshare.listing import read_device
+from koordpy_deviceshare.metrics import AllocationCount, show_cards
+from koordpy_deviceshare.model import Allocation, NodeDevices, Shortage
+from koordpy_deviceshare.request import DeviceRequest
+from koordpy_deviceshare.scoring import Preferences, normalise
 
 WISH: Final = StateKey[Wish]("DeviceShare", clone=share)
 """What the Pod asks; absent if it asks for no device."""
 
+LEAVING: Final = StateKey[dict[str, frozenset[str]]]("DeviceShare/leaving", clone=dict)
+"""In a dry run: node → UIDs of the pods on it that are thought away."""
+
 HELD: Final = StateKey[Allocation]("DeviceShare/held", clone=share)
 """What Reserve took for it."""
+
+NOBODY: Final = frozenset[str]()
 
 
 class DeviceShare:
@@ -36,6 +50,10 @@ class DeviceShare:
         # Shared: a card that one profile has taken for a Pod not yet bound is taken for every profile.
         self._cache = handle.shared("DeviceShare/books", lambda: DeviceCache(handle.report))
         handle.watch(Device, self._cache)
+        self._gates = Gates(args)
+        self._prefer = Preferences(args)
+        self._count = handle.shared("DeviceShare/count", lambda: AllocationCount(handle.metrics, self._cache))
+        show_cards(handle.metrics, self._cache)
 
     @staticmethod
     def accounts_for(args: DeviceShareArgs) -> frozenset[str]:
@@ -53,7 +71,7 @@ class DeviceShare:
     def check(self, obj: KubeObject) -> Sequence[Problem]:
         match obj:
             case Device():
-                return read_device(obj)[1]
+                return read_device(obj).problems
             case Pod():
                 return check_pod(obj)
             case _:
@@ -68,30 +86,72 @@ class DeviceShare:
                 return Status.skip()
             case Status() as refusal:
                 return refusal
+            case Wish(request=request) if request.needs_template:
+                return refusals.no_template()
             case wish:
                 state.write(WISH, wish)
+                state.write(LEAVING, {})
                 return None
+
+    @hookimpl
+    def remove_pod(self, state: CycleState, pod: Pod, removed: PodInfo, node_info: NodeInfo) -> Status | None:
+        leaving = state.read(LEAVING)
+        leaving[node_info.name] = leaving.get(node_info.name, frozenset()) | {removed.uid}
+        return None
+
+    @hookimpl
+    def add_pod(self, state: CycleState, pod: Pod, added: PodInfo, node_info: NodeInfo) -> Status | None:
+        """Only takes remove_pod back: what a Pod would get that holds nothing yet, nobody knows."""
+        leaving = state.read(LEAVING)
+        leaving[node_info.name] = leaving.get(node_info.name, frozenset()) - {added.uid}
+        return None
 
     @hookimpl
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
         request, node = state.read(WISH).request, node_info.name
-        if (refusal := self._refuse_unreadable(node)) is not None:
+        if not self._cache.has_device(node):
+            return refuse_without_device(request, node_info, is_plain=self._cache.is_plain(node))
+        if (refusal := self._gates.refuse(request, node_info, self._cache.vendor_of(node))) is not None:
             return refusal
-        short = shortage(request, self._cache.devices_of(node))
+        devices = self._devices(state, request, node)
+        if isinstance(devices, Status):
+            return devices
+        short = shortage(request, devices)
         return None if short is None else refusals.insufficient(short)
+
+    @hookimpl
+    def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
+        return Status.skip() if state.get(WISH) is None else None
+
+    @hookimpl
+    def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
+        if (wish := state.get(WISH)) is None:
+            return 0
+        leaving = state.read(LEAVING).get(node_info.name, NOBODY)
+        return self._prefer.nodes.rate_node(wish.request, self._cache.devices_of(node_info.name, leaving))
+
+    @hookimpl
+    def normalize_scores(self, scores: npt.NDArray[np.int64]) -> None:
+        normalise(scores)
 
     @hookimpl
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         if (wish := state.get(WISH)) is None:
             return None
-        if (refusal := self._refuse_unreadable(node_name)) is not None:
-            return refusal
         self._cache.forget(node_name, pod.uid)  # its own old booking must not stand in its way
-        match allocate(wish.request, self._cache.devices_of(node_name)):
+        if not self._cache.has_device(node_name):
+            # Filter has seen that the device plugin has enough; it will choose, and nothing is written.
+            is_left_to_plugin = wish.request.vendor_cards and self._cache.is_plain(node_name)
+            return None if is_left_to_plugin else refusals.no_device()
+        devices = self._devices(state, wish.request, node_name)
+        if isinstance(devices, Status):
+            return devices
+        match allocate(wish.request, devices, self._prefer):
             case Shortage() as short:
                 return refusals.insufficient(short)
             case Allocation() as held:
-                self._cache.assume(node_name, pod.uid, held.devices)
+                self._cache.assume(node_name, pod, held.devices)
+                self._count.succeeded(pod)
                 state.write(HELD, held)
                 return None
 
@@ -104,13 +164,28 @@ class DeviceShare:
     def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> PreBindPlan | None:
         if (held := state.get(HELD)) is None:
             return None
-        return PreBindPlan(PodPatch(state.read(WISH).dialect.to_annotations(held)))
+        told = state.read(WISH).dialect.to_annotations(held)
+        return PreBindPlan(PodPatch({**told, **encode_gpu_lists(held.devices)}))
 
-    def _refuse_unreadable(self, node_name: str) -> Status | None:
-        unreadable = self._cache.unreadable_on(node_name)
-        return refusals.unreadable_pods(unreadable) if unreadable else None
+    def _devices(self, state: CycleState, request: DeviceRequest, node_name: str) -> NodeDevices | Status:
+        """What the Pod may get of a node, as Filter and Reserve see it alike; a refusal if that cannot be said."""
+        leaving = state.read(LEAVING).get(node_name, NOBODY)
+        if unreadable := self._cache.unreadable_on(node_name, leaving):
+            return refusals.unreadable_pods(unreadable)
+        devices = self._cache.devices_of(node_name, leaving)
+        if request.designated is None:
+            return devices
+        try:
+            return limited_to(request.designated, devices)
+        except NoSuchDevice as error:
+            return refusals.no_designated(error, node_name)
 
     # What the host tells
+
+    @hookimpl
+    def pod_refused(self, pod: Pod, plugins: frozenset[str]) -> None:
+        if "DeviceShare" in plugins:
+            self._count.failed(pod)
 
     @hookimpl
     def pod_added(self, pod: Pod, node_info: NodeInfo) -> None:
@@ -134,6 +209,12 @@ class DeviceShare:
         self._cache.node_seen(new.name, exists=new.node is not None)
 
     def _says_something_new(self, old: PodInfo, new: Pod, node_name: str) -> bool:
-        """Most updates touch only a Pod's status; but the first one after a bind settles what we assumed."""
-        same = tells_the_same(old.annotations, new.metadata.annotations)
-        return not same or self._cache.is_assumed(node_name, new.uid)
+        """Most updates touch only a Pod's status; but the first one after a bind settles what we assumed.
+
+        Then we also learn of a bind by which a device plugin chose the cards.
+        """
+        if not tells_the_same(old.annotations, new.metadata.annotations):
+            return True
+        if self._cache.knows(node_name, new.uid):
+            return self._cache.is_assumed(node_name, new.uid)
+        return cards_of_a_plugin(new) > 0

@@ -5,7 +5,8 @@ from typing import Any, TypeVar, cast
 
 import msgspec
 
-from koordpy.testing import make_node
+from koordpy.telemetry.metrics import PluginMetrics
+from koordpy.testing import make_node, make_pod
 from koordpy_api.errors import Problem
 from koordpy_api.handle import ObjectHandler, WaitingPod
 from koordpy_api.koordinator import DEVICE_ALLOCATED, GPU_CORE, GPU_MEMORY_RATIO
@@ -29,12 +30,13 @@ HALF = {GPU_CORE: "50", GPU_MEMORY_RATIO: "50"}
 class Host:
     """Calls one DeviceShare in the order in which the host would. Every node exists."""
 
-    def __init__(self) -> None:
+    def __init__(self, args: DeviceShareArgs | None = None) -> None:
         self.accounted_resources: frozenset[str] = frozenset()
         self.reports: list[tuple[str, str, Problem]] = []
         self.handlers: dict[type[KubeObject], ObjectHandler[Any]] = {}
         self.believed: dict[str, object] = {}
-        self.plugin = DeviceShare(DeviceShareArgs(), self)
+        self.metrics = PluginMetrics()
+        self.plugin = DeviceShare(args or DeviceShareArgs(), self)
         self.states: dict[str, CycleState] = {}
 
     def watch(self, kind: type[K], handler: ObjectHandler[K]) -> None:
@@ -55,6 +57,12 @@ class Host:
         return None
 
     # What the API server tells
+
+    def show_node(self, name: str) -> None:
+        self.plugin.node_updated(NodeInfo(name), node_of(name))
+
+    def hide_node(self, name: str) -> None:
+        self.plugin.node_updated(node_of(name), NodeInfo(name))
 
     def list_device(self, device: Device) -> None:
         self.handlers[Device].added(device)
@@ -114,6 +122,10 @@ class Host:
         """Something after Reserve failed: unreserve, forget."""
         self.plugin.unreserve(self.states[pod.uid], pod, node)
         self.lose(pod, node)
+
+    def info(self, name: str, node: str = "node") -> PodInfo:
+        """A Pod of default that counts on this node, as its NodeInfo has it."""
+        return PodInfo.of(make_pod(name), self.plugin.ANNOTATIONS, node)
 
     def card(self, minor: int, node: str = "node") -> Card:
         return next(card for card in self.plugin.books.devices_of(node).gpus if card.minor == minor)

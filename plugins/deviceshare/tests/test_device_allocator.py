@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpy_api.koordinator import GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO, NPU_CORE
-from koordpy_deviceshare.allocator import allocate, card_score, shortage
+from koordpy_deviceshare.allocator import allocate, shortage
+from koordpy_deviceshare.args import DeviceShareArgs
 from koordpy_deviceshare.model import GPU_TYPE, Allocation, Card, Health, NodeDevices, Shortage, complete
-from koordpy_deviceshare.request import WHOLE_CARD, DeviceRequest
+from koordpy_deviceshare.request import WHOLE_CARD, DeviceRequest, TypeRequest
+from koordpy_deviceshare.scoring import USUAL, Preferences
 
 from .deviceshare_stage import GI
 
@@ -23,12 +25,12 @@ def amounts(core: int = 0, ratio: int = 0, memory: int = 0) -> dict[str, int]:
 
 
 def ask(per_card: Amounts, count: int = 1) -> DeviceRequest:
-    return DeviceRequest({"main": per_card}, per_card, count, per_card)
+    return DeviceRequest({"main": per_card}, per_card, (TypeRequest(GPU_TYPE, per_card, count, per_card),))
 
 
-def card(minor: int, used: Amounts | None = None, *, memory: int = 16 * GI, holders: int | None = None) -> Card:
-    held = dict(used or {})
-    return Card(minor, f"GPU-{minor}", Health.HEALTHY, amounts(100, 100, memory), held, holders or int(bool(held)))
+def card(minor: int, used: Amounts | None = None, *, memory: int = 16 * GI, held: bool = False) -> Card:
+    holders = ("default/holder",) if used or held else ()
+    return Card(minor, f"GPU-{minor}", Health.HEALTHY, amounts(100, 100, memory), dict(used or {}), holders)
 
 
 def node(*cards: Card) -> NodeDevices:
@@ -67,11 +69,12 @@ def test_a_share_of_memory_is_said_in_both_forms(asked: Amounts, total: Amounts,
     ],
 )
 def test_the_score_of_a_card_is_what_would_be_left_of_its_memory(used: Amounts, asked: Amounts, score: int) -> None:
-    assert card_score(asked, card(0, used)) == score
+    emptiest, held = USUAL.nodes, card(0, used)
+    assert emptiest.rate(asked, held.total, held.free) == score
 
 
 def test_a_card_without_memory_has_no_score() -> None:
-    assert card_score(amounts(50, 50), Card(0)) == 0
+    assert USUAL.nodes.rate(amounts(50, 50), Card(0).total, Card(0).free) == 0
 
 
 def test_whole_cards_are_the_lowest_free_minors_in_ascending_order() -> None:
@@ -108,9 +111,10 @@ def test_a_card_that_holds_something_else_is_open_for_shares_and_closed_for_whol
 def test_a_shortage_says_what_was_asked_of_each_card_in_its_own_bytes() -> None:
     answer = allocate(ask(amounts(60, 60), 2), node(card(0), card(1, amounts(50, 50, 40 * GI), memory=80 * GI)))
     assert isinstance(answer, Shortage)
-    assert answer.count == 2
-    assert [answer.asked_of(each)[GPU_MEMORY] for each in answer.cards] == [60 * 16 * GI // 100, 48 * GI]
-    assert [each.free[GPU_CORE] for each in answer.cards] == [100, 50]
+    (short,) = answer.types
+    assert (short.type, short.count) == (GPU_TYPE, 2)
+    assert [short.asked_of(each)[GPU_MEMORY] for each in short.cards] == [60 * 16 * GI // 100, 48 * GI]
+    assert [each.free[GPU_CORE] for each in short.cards] == [100, 50]
 
 
 def test_more_cards_than_anybody_has_are_refused_at_once() -> None:
@@ -123,6 +127,10 @@ memories = st.sampled_from([1, 99, 101, 10**9, 16 * GI, 24 * GI, 80 * GI])
 percents = st.integers(1, 100)
 
 
+allocators = st.sampled_from([None, "default", "binpack", "spread"])
+preferences = st.builds(lambda name: Preferences(DeviceShareArgs(allocator=name)), allocators)
+
+
 @st.composite
 def cards(draw: st.DrawFn) -> list[Card]:
     drawn = []
@@ -130,7 +138,7 @@ def cards(draw: st.DrawFn) -> list[Card]:
         memory = draw(memories)
         bytes_used = st.integers(0, memory + memory // 3)
         used = draw(st.none() | st.builds(amounts, st.integers(0, 130), st.integers(0, 130), bytes_used))
-        drawn.append(card(minor, used, memory=memory, holders=draw(st.integers(0, 1))))
+        drawn.append(card(minor, used, memory=memory, held=draw(st.booleans())))
     return drawn
 
 
@@ -141,38 +149,45 @@ def requests(draw: st.DrawFn) -> DeviceRequest:
     return ask(draw(share | st.just(WHOLE_CARD)), count)
 
 
-@given(cards(), requests(), st.randoms())
-def test_a_decision_fits_is_ordered_and_does_not_depend_on_the_order_of_cards(
-    listed: list[Card], request: DeviceRequest, shuffled: Random
+@given(cards(), requests(), st.randoms(), preferences)
+def test_a_decision_fits_and_does_not_depend_on_the_order_of_cards(
+    listed: list[Card], request: DeviceRequest, shuffled: Random, prefer: Preferences
 ) -> None:
-    answer = allocate(request, node(*listed))
+    (gpus,) = request.types
+    answer = allocate(request, node(*listed), prefer)
     again = listed.copy()
     shuffled.shuffle(again)
-    assert allocate(request, node(*again)) == answer
+    assert allocate(request, node(*again), prefer) == answer
     assert shortage(request, node(*again)) == (answer if isinstance(answer, Shortage) else None)
     by_minor = {each.minor: each for each in listed}
     if isinstance(answer, Allocation):
-        assert minors(answer) == sorted(set(minors(answer)))
-        assert len(minors(answer)) == request.count
+        assert len(minors(answer)) == len(set(minors(answer))) == gpus.count
         for device in answer.devices[GPU_TYPE]:
             chosen = by_minor[device.minor]
             assert device.id == chosen.id
+            assert device.resources.items() >= gpus.per_device.items()
+            ratio, size = device.resources[GPU_MEMORY_RATIO], device.resources[GPU_MEMORY]
+            if GPU_MEMORY in gpus.per_device:
+                assert ratio == size * 100 // chosen.total[GPU_MEMORY]
+            else:
+                assert size == ratio * chosen.total[GPU_MEMORY] // 100
             assert set(device.resources) == {GPU_CORE, GPU_MEMORY_RATIO, GPU_MEMORY}
             for name, amount in device.resources.items():
                 assert chosen.used.get(name, 0) + amount <= chosen.total[name]
-            assert not (request.is_whole and chosen.holders)
+            assert not (gpus.is_whole and chosen.holders)
 
 
 @given(cards(), requests())
 def test_a_shortage_is_no_mistake(listed: list[Card], request: DeviceRequest) -> None:
     """Counted by hand, so many cards would not have been enough."""
+    (gpus,) = request.types
 
     def could(each: Card) -> bool:
-        wanted = complete(request.per_card, each.total) if each.total.get(GPU_MEMORY) else None
+        wanted = complete(gpus.per_device, each.total) if each.total.get(GPU_MEMORY) else None
         free = {name: each.total.get(name, 0) - each.used.get(name, 0) for name in each.total}
         fits = wanted is not None and all(free.get(name, 0) >= amount for name, amount in wanted.items())
-        some_left = all(free.get(name, 0) > 0 for name in (GPU_CORE, GPU_MEMORY_RATIO, GPU_MEMORY))
-        return fits and some_left and not (request.is_whole and each.holders)
+        some_left = all(free.get(name, 0) > 0 for name in (GPU_MEMORY_RATIO, GPU_MEMORY))
+        return fits and some_left and not (gpus.is_whole and each.holders)
 
     answer = allocate(request, node(*listed))
-    assert isinstance(answer, Shortage) == (sum(map(could, listed)) < request.count)
+    assert isinstance(answer, Shortage) == (sum(map(could, listed)) < gpus.count)

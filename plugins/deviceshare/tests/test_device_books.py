@@ -221,8 +221,8 @@ def test_nics_and_fpgas_in_an_annotation_are_booked_too(host: Host) -> None:
     pod = make_pod(node="node", annotations={DEVICE_ALLOCATED: text})
     host.see(pod)
     held = host.plugin.books.sums()["node"]
-    assert held["rdma"][1].amounts == {"koordinator.sh/rdma": 1}
-    assert held["fpga"][0].amounts == {"koordinator.sh/fpga": 50}
+    assert held["rdma"][1, ""].amounts == {"koordinator.sh/rdma": 1}
+    assert held["fpga"][0, ""].amounts == {"koordinator.sh/fpga": 50}
     host.lose(pod)
     assert host.plugin.books.sums()["node"] == {}
 
@@ -341,7 +341,7 @@ def test_pods_may_be_seen_before_their_nodes_device() -> None:
     refusal = host.try_node(make_pod(requests=HALF))
     assert refusal is not None
     assert refusal.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    assert refusal.details["gpu[0].holders"] == 1
+    assert host.card(0).held_by == ("default/run",)
     host.list_device(make_device("node", 1))
     assert free(host) == 40
 

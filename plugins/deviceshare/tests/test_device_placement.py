@@ -196,12 +196,6 @@ def test_a_card_that_takes_nothing_says_why(card: dict[str, object], why: str, r
     assert why in str(refusal.details["gpu[0].why"])
 
 
-def test_a_node_without_a_device_can_never_take_the_pod() -> None:
-    refusal = Host().try_node(make_pod(requests=HALF))
-    assert refusal is not None
-    assert (refusal.code, refusal.reasons) == (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, INSUFFICIENT)
-
-
 def test_a_device_without_a_gpu_can_never_take_the_pod() -> None:
     host = Host()
     host.list_device(make_device("node", []))
@@ -218,7 +212,7 @@ def test_a_full_node_tells_per_card_what_was_asked_and_what_was_free() -> None:
     assert refusal is not None
     assert (refusal.code, refusal.reasons) == (Code.UNSCHEDULABLE, INSUFFICIENT)
     assert refusal.details == {
-        "asked.count": 1,
+        "gpu.asked.count": 1,
         f"gpu[5].asked.{GPU_CORE}": 50,
         f"gpu[5].asked.{GPU_MEMORY}": 8 * GI,
         f"gpu[5].asked.{GPU_MEMORY_RATIO}": 50,
@@ -226,6 +220,7 @@ def test_a_full_node_tells_per_card_what_was_asked_and_what_was_free() -> None:
         f"gpu[5].free.{GPU_MEMORY}": 16 * GI - 70 * 16 * GI // 100,
         f"gpu[5].free.{GPU_MEMORY_RATIO}": 30,
         "gpu[5].holders": 1,
+        "gpu[5].held_by": "default/holder",
     }
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from koordpy.testing import make_pod
 from koordpy_api.koordinator import (
@@ -14,20 +16,26 @@ from koordpy_api.koordinator import (
     GPU_MEMORY,
     GPU_MEMORY_RATIO,
     GPU_SHARED,
-    HYGON_DCU,
     NPU_CORE,
+    NPU_CPU,
     NVIDIA_GPU,
     RDMA,
 )
 from koordpy_api.status import Code, Status
 from koordpy_deviceshare.args import DeviceShareArgs
-from koordpy_deviceshare.dialects import Wish, read_wish
-from koordpy_deviceshare.request import WHOLE_CARD
+from koordpy_deviceshare.dialects import Wish, check_pod, read_wish
+from koordpy_deviceshare.dialects.combinations import validate
+from koordpy_deviceshare.request import WHOLE_CARD, TypeRequest
 from koordpy_deviceshare.scheduling import DeviceShare
+from koordpy_deviceshare.vendors import VENDORS
 
-from .deviceshare_stage import GI, HALF, Host
+from .deviceshare_stage import GI, Host
 
 Requests = Mapping[str, str | int]
+
+
+def combination(*names: str) -> str:
+    return f"invalid resource device requests: [{' '.join(sorted(names))}]"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +57,47 @@ Requests = Mapping[str, str | int]
         pytest.param(
             {GPU_CORE: 100, GPU_MEMORY: "4Gi"}, 1, {GPU_CORE: 100, GPU_MEMORY: 4 * GI}, id="all core and some bytes"
         ),
+        pytest.param({GPU_MEMORY: "4Gi"}, 1, {GPU_MEMORY: 4 * GI}, id="bytes alone"),
+        pytest.param({GPU_MEMORY_RATIO: 50}, 1, {GPU_MEMORY_RATIO: 50}, id="ratio alone"),
+        pytest.param({GPU_MEMORY_RATIO: 200}, 2, {GPU_MEMORY_RATIO: 100}, id="the memory of two cards"),
+        pytest.param(
+            {GPU_CORE: 200, GPU_MEMORY: "30Gi"},
+            2,
+            {GPU_CORE: 100, GPU_MEMORY: 15 * GI},
+            id="the core of two cards with bytes, which are divided",
+        ),
+        pytest.param(
+            {GPU_CORE: 50, GPU_MEMORY_RATIO: 200},
+            2,
+            {GPU_CORE: 25, GPU_MEMORY_RATIO: 100},
+            id="little core and the memory of two cards",
+        ),
+        pytest.param(
+            {GPU_CORE: 200, GPU_MEMORY_RATIO: 100},
+            1,
+            {GPU_CORE: 200, GPU_MEMORY_RATIO: 100},
+            id="more core than the one card has",
+        ),
+        pytest.param({GPU_SHARED: 2, GPU_MEMORY: "8Gi"}, 2, {GPU_MEMORY: 4 * GI}, id="bytes of two cards"),
+        pytest.param(
+            {GPU_SHARED: 3, GPU_MEMORY: "10Gi"},
+            3,
+            {GPU_MEMORY: 3579139413},
+            id="bytes that do not divide are rounded down",
+        ),
+        pytest.param({GPU_SHARED: 4, GPU_MEMORY_RATIO: 100}, 4, {GPU_MEMORY_RATIO: 25}, id="a quarter of four cards"),
+        pytest.param(
+            {GPU_SHARED: 2, GPU_CORE: 100, GPU_MEMORY: "16Gi"},
+            2,
+            {GPU_CORE: 50, GPU_MEMORY: 8 * GI},
+            id="core and bytes of two cards",
+        ),
+        pytest.param(
+            {GPU_SHARED: 2, GPU_CORE: 200, GPU_MEMORY_RATIO: 200}, 2, WHOLE_CARD, id="what a webhook makes of two cards"
+        ),
+        pytest.param(
+            {NPU_CORE: 16, GPU_MEMORY_RATIO: 200}, 2, {NPU_CORE: 8, GPU_MEMORY_RATIO: 100}, id="two NPUs by their cores"
+        ),
         pytest.param({"kubernetes.io/gpu": 200}, 2, WHOLE_CARD, id="the old name of the percentage"),
         pytest.param(
             {"kubernetes.io/gpu-core": 50, GPU_MEMORY_RATIO: 50},
@@ -63,77 +112,171 @@ Requests = Mapping[str, str | int]
 def test_a_request_is_divided_over_cards(requests: Requests, count: int, per_card: Mapping[str, int]) -> None:
     wish = read_wish(make_pod(requests=requests))
     assert isinstance(wish, Wish)
-    assert (wish.request.count, wish.request.per_card) == (count, per_card)
+    assert (gpus := wish.request.gpus) is not None
+    assert (gpus.count, gpus.per_device) == (count, per_card)
 
 
 @pytest.mark.parametrize(
-    ("requests", "reason"),
+    ("requests", "reason", "right"),
     [
-        pytest.param({GPU: 101}, f"invalid resource unit {GPU}: 101", id="a card and a bit"),
-        pytest.param({GPU: 150, NVIDIA_GPU: 1}, f"invalid resource unit {GPU}: 150", id="the unit is told first"),
-        pytest.param({RDMA: 201}, f"invalid resource unit {RDMA}: 201", id="two NICs and a bit"),
-        pytest.param({FPGA: 110}, f"invalid resource unit {FPGA}: 110", id="an FPGA and a bit"),
-        pytest.param({GPU: -50}, f"invalid resource unit {GPU}: -50", id="less than nothing"),
-        pytest.param({GPU_CORE: 50}, f"invalid resource device requests: [{GPU_CORE}]", id="core alone"),
+        pytest.param({GPU: 101}, f"invalid resource unit {GPU}: 101", "ask for 100 or 200", id="a card and a bit"),
+        pytest.param(
+            {GPU: 150, NVIDIA_GPU: 1}, f"invalid resource unit {GPU}: 150", "100 or 200", id="the unit is told first"
+        ),
+        pytest.param({RDMA: 201}, f"invalid resource unit {RDMA}: 201", "200 or 300", id="two NICs and a bit"),
+        pytest.param({FPGA: 110}, f"invalid resource unit {FPGA}: 110", "100 or 200", id="an FPGA and a bit"),
+        pytest.param({GPU: -50}, f"invalid resource unit {GPU}: -50", "must be >= 0", id="less than nothing"),
+        pytest.param({GPU_CORE: 50}, combination(GPU_CORE), f"add {GPU_MEMORY_RATIO}: 50", id="core alone"),
+        pytest.param({GPU_CORE: 200}, combination(GPU_CORE), f"add {GPU_MEMORY_RATIO}: 200", id="core of two cards"),
+        pytest.param(
+            {GPU_CORE: 150}, combination(GPU_CORE), f"{GPU_CORE}: 150: above 100", id="core alone, and a bit too much"
+        ),
+        pytest.param(
+            {GPU_SHARED: 2}, combination(GPU_SHARED), f"add {GPU_MEMORY_RATIO}: 200", id="a number of cards alone"
+        ),
+        pytest.param(
+            {GPU_SHARED: 2, GPU_CORE: 100},
+            combination(GPU_CORE, GPU_SHARED),
+            f"add {GPU_MEMORY_RATIO}: 100",
+            id="a share without memory",
+        ),
         pytest.param(
             {GPU_CORE: 101, GPU_MEMORY_RATIO: 100},
-            f"invalid resource device requests: [{GPU_CORE} {GPU_MEMORY_RATIO}]",
+            combination(GPU_CORE, GPU_MEMORY_RATIO),
+            f"{GPU_CORE}: 101: above 100 only multiples of 100 are devices, ask for 100 or 200",
             id="core of a card and a bit",
         ),
         pytest.param(
+            {GPU_MEMORY_RATIO: 250},
+            combination(GPU_MEMORY_RATIO),
+            "ask for 200 or 300",
+            id="memory of two cards and a bit",
+        ),
+        pytest.param(
             {GPU_MEMORY_RATIO: 50, GPU_MEMORY: "1Gi", GPU_CORE: 10},
-            f"invalid resource device requests: [{GPU_CORE} {GPU_MEMORY} {GPU_MEMORY_RATIO}]",
+            combination(GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO),
+            f"leave out {GPU_MEMORY} or {GPU_MEMORY_RATIO}",
             id="memory in two forms, names sorted",
         ),
         pytest.param(
             {NVIDIA_GPU: 1, GPU: 100},
-            f"invalid resource device requests: [{GPU} {NVIDIA_GPU}]",
+            combination(GPU, NVIDIA_GPU),
+            f"leave out {NVIDIA_GPU}",
             id="two dialects at once",
         ),
-        pytest.param({NPU_CORE: 8}, f"invalid resource device requests: [{NPU_CORE}]", id="NPU cores alone"),
+        pytest.param({NPU_CORE: 8}, combination(NPU_CORE), f"add {GPU_MEMORY_RATIO}", id="NPU cores alone"),
+        pytest.param(
+            {GPU_SHARED: 1, NPU_CORE: 8, GPU_MEMORY: "6Gi"},
+            combination(GPU_MEMORY, GPU_SHARED, NPU_CORE),
+            f"add {NPU_CPU}",
+            id="a slice of an NPU without its CPUs",
+        ),
+        pytest.param(
+            {GPU_SHARED: 2, NPU_CORE: 8, NPU_CPU: 2, GPU_MEMORY: "6Gi"},
+            combination(GPU_MEMORY, GPU_SHARED, NPU_CORE, NPU_CPU),
+            f"{GPU_SHARED}: 1",
+            id="slices of two NPUs",
+        ),
         pytest.param(
             {GPU_SHARED: 2, GPU_CORE: 75, GPU_MEMORY_RATIO: 100},
-            f"invalid resource device requests: [{GPU_CORE} {GPU_MEMORY_RATIO} {GPU_SHARED}]",
+            combination(GPU_CORE, GPU_MEMORY_RATIO, GPU_SHARED),
+            f"{GPU_CORE}: 75 must be a multiple of {GPU_SHARED} (2), at most 200",
             id="core that does not divide over the cards",
+        ),
+        pytest.param(
+            {GPU_SHARED: 2, GPU_CORE: 300, GPU_MEMORY_RATIO: 100},
+            combination(GPU_CORE, GPU_MEMORY_RATIO, GPU_SHARED),
+            "at most 200",
+            id="more core than the cards have",
         ),
     ],
 )
-def test_what_koordinator_does_not_permit_is_refused_in_its_words(requests: Requests, reason: str) -> None:
-    assert Host().begin(make_pod(requests=requests)) == Status.unresolvable(reason)
-
-
-@pytest.mark.parametrize(
-    ("requests", "named"),
-    [
-        pytest.param({HYGON_DCU: 1}, f"{HYGON_DCU}=1", id="cards of another vendor"),
-        pytest.param({GPU_MEMORY: "4Gi"}, f"{GPU_MEMORY}=4Gi", id="bytes alone"),
-        pytest.param({GPU_MEMORY_RATIO: 50}, f"{GPU_MEMORY_RATIO}=50", id="ratio alone"),
-        pytest.param({GPU_CORE: 200, GPU_MEMORY: "64Gi"}, f"{GPU_CORE}=200", id="core of two cards with bytes"),
-        pytest.param({GPU_CORE: 100, GPU_MEMORY_RATIO: 200}, f"{GPU_MEMORY_RATIO}=200", id="one core, two memories"),
-        pytest.param({GPU_CORE: 200, GPU_MEMORY_RATIO: 100}, f"{GPU_CORE}=200", id="two cores, one memory"),
-        pytest.param({GPU_CORE: 50, GPU_MEMORY_RATIO: 200}, f"{GPU_CORE}=50", id="half a core, two memories"),
-        pytest.param({GPU_SHARED: 2, GPU_MEMORY: "8Gi"}, f"{GPU_SHARED}=2", id="a share of two cards"),
-        pytest.param({NPU_CORE: 8, GPU_MEMORY_RATIO: 100}, f"{NPU_CORE}=8", id="NPU cores"),
-        pytest.param({RDMA: 100}, f"{RDMA}=100", id="a NIC"),
-        pytest.param({FPGA: 50}, f"{FPGA}=50", id="half an FPGA"),
-        pytest.param({NVIDIA_GPU: 1, RDMA: 100}, f"support {RDMA}=100 yet", id="a NIC beside a card"),
-        pytest.param({"kubernetes.io/rdma": 100}, f"{RDMA}=100", id="a NIC by its old name"),
-    ],
-)
-def test_what_koordpy_cannot_do_yet_is_refused_by_name(requests: Requests, named: str) -> None:
+def test_what_koordinator_does_not_permit_is_refused_in_its_words_and_told_what_would_be_right(
+    requests: Requests, reason: str, right: str
+) -> None:
     answer = Host().begin(make_pod(requests=requests))
     assert answer is not None
     assert answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
-    assert answer.message.startswith("koordpy does not support ")
-    assert named in answer.message
+    said, _, advice = answer.message.partition("; ")
+    assert said == reason
+    assert right in advice
 
 
-@pytest.mark.parametrize("name", ["device-allocate-hint", "device-joint-allocate", "gpu-partition-spec"])
-def test_an_annotation_that_narrows_the_choice_is_refused_by_name(name: str) -> None:
-    key = f"scheduling.koordinator.sh/{name}"
-    answer = Host().begin(make_pod(requests=HALF, annotations={key: "{}"}))
-    assert answer is not None
-    assert answer.message.startswith(f"koordpy does not support {key} yet")
+NAMES = sorted(DEVICE_RESOURCES - {RDMA, FPGA})
+
+
+@given(st.sets(st.sampled_from(NAMES), min_size=1), st.data())
+def test_a_set_of_names_is_permitted_or_refused_with_another_that_is_nearer_to_right(
+    names: set[str], data: st.DataObject
+) -> None:
+    asked = {name: data.draw(st.sampled_from([1, 100, 200]), label=name) for name in sorted(names)}
+    refusal = validate(asked)
+    if refusal is not None:
+        said, _, advice = refusal.message.partition("; ")
+        assert said == combination(*names)
+        assert advice
+
+
+@pytest.mark.parametrize("named", [VENDOR.whole_card for VENDOR in VENDORS if VENDOR.whole_card])
+def test_whole_cards_may_be_asked_for_by_every_vendors_name(named: str) -> None:
+    wish = read_wish(make_pod(requests={named: 2}))
+    assert isinstance(wish, Wish)
+    assert wish.request.vendor_cards == named
+    assert wish.request.types == (TypeRequest("gpu", {GPU_CORE: 200, GPU_MEMORY_RATIO: 200}, 2, WHOLE_CARD),)
+
+
+def test_three_device_types_in_one_pod_are_three_requests() -> None:
+    wish = read_wish(make_pod(requests={GPU: 50, RDMA: 200, "kubernetes.io/fpga": 25}))
+    assert isinstance(wish, Wish)
+    assert wish.request.types == (
+        TypeRequest("fpga", {FPGA: 25}, 1, {FPGA: 25}),
+        TypeRequest("gpu", {GPU_CORE: 50, GPU_MEMORY_RATIO: 50}, 1, {GPU_CORE: 50, GPU_MEMORY_RATIO: 50}),
+        TypeRequest("rdma", {RDMA: 200}, 2, {RDMA: 100}),
+    )
+    assert wish.request.vendor_cards == ""
+
+
+def test_a_slice_of_an_npu_is_refused_as_long_as_there_are_no_templates() -> None:
+    answer = Host().begin(make_pod(requests={GPU_SHARED: 1, NPU_CORE: 4, NPU_CPU: 4, GPU_MEMORY: "12Gi"}))
+    assert answer == Status.unresolvable("no matched GPU shared resource template")
+
+
+def test_a_request_that_is_not_its_limit_is_refused() -> None:
+    resources = {"requests": {NVIDIA_GPU: 1}, "limits": {NVIDIA_GPU: 2}}
+    answer = Host().begin(make_pod(containers=[{"name": "main", "resources": resources}]))
+    assert answer == Status.unresolvable(f"invalid resource amount: {NVIDIA_GPU}: requests must equal limits")
+
+
+def test_a_request_that_is_its_limit_in_other_words_is_right() -> None:
+    resources = {"requests": {GPU_MEMORY: "1Gi"}, "limits": {GPU_MEMORY: "1024Mi"}}
+    assert isinstance(read_wish(make_pod(containers=[{"name": "main", "resources": resources}])), Wish)
+
+
+def test_a_checked_pod_is_told_that_a_device_needs_a_limit() -> None:
+    pod = make_pod(containers=[{"name": "main", "resources": {"requests": {GPU: 50}}}])
+    (problem,) = check_pod(pod)
+    assert problem.path == f"spec.containers[0].resources.limits[{GPU}]"
+    assert problem.right == "limit must be set for non overcommitable resources"
+
+
+def peak(**more: object) -> dict[str, object]:
+    return {"name": "warm", "resources": {"limits": {NVIDIA_GPU: 2}}, **more}
+
+
+@pytest.mark.parametrize(
+    ("init", "cards"),
+    [
+        pytest.param([peak()], 2, id="an init container asks for more than the others"),
+        pytest.param([peak(), peak(name="again")], 2, id="two init containers, one after the other"),
+        pytest.param([peak(restartPolicy="Always")], 3, id="a sidecar stays beside them"),
+        pytest.param([peak(restartPolicy="Always"), peak(name="again")], 4, id="an init container beside a sidecar"),
+    ],
+)
+def test_init_containers_count_at_their_peak(init: list[dict[str, object]], cards: int) -> None:
+    wish = read_wish(make_pod(requests={NVIDIA_GPU: 1}, init_containers=init))
+    assert isinstance(wish, Wish)
+    assert wish.request.gpus is not None
+    assert wish.request.gpus.count == cards
 
 
 @pytest.mark.parametrize(
@@ -180,7 +323,8 @@ def test_containers_are_kept_apart_and_summed_by_the_pods_rule() -> None:
     assert isinstance(wish, Wish)
     assert wish.request.containers == {"warm": {GPU: 40}, "side": {GPU: 10}, "a": {GPU: 20}, "b": {GPU: 30}}
     assert wish.request.total == {GPU: 60}
-    assert wish.request.per_card == {GPU_CORE: 60, GPU_MEMORY_RATIO: 60}
+    assert wish.request.gpus is not None
+    assert wish.request.gpus.per_device == {GPU_CORE: 60, GPU_MEMORY_RATIO: 60}
 
 
 def test_old_and_new_names_in_two_containers_are_added_up() -> None:
@@ -209,8 +353,7 @@ def test_two_containers_in_two_dialects_are_refused() -> None:
             {"name": "b", "resources": {"limits": {GPU: "50"}}},
         ]
     )
-    reason = f"invalid resource device requests: [{GPU} {NVIDIA_GPU}]"
-    assert Host().begin(pod) == Status.unresolvable(reason)
+    assert Host().begin(pod) == Status.unresolvable(f"{combination(GPU, NVIDIA_GPU)}; leave out {NVIDIA_GPU}")
 
 
 def test_overhead_counts_as_asked() -> None:

@@ -12,6 +12,7 @@ class DeviceInfo(KubeStruct, frozen=True):
     """One device. The schema does not require `minor`; a device without one cannot be given to anybody."""
 
     type: str = ""
+    labels: dict[str, str] = {}
     id: str = ""
     minor: int | None = None
     health: bool = False

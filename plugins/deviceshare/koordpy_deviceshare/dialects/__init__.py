@@ -4,13 +4,13 @@ Lives here: what a dialect is, and the questions that are put to all of them.
 May touch: the Pod it is handed. Never: nodes, books, cards.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 from koordpy_api.errors import AnnotationError, Problem
 from koordpy_api.koordinator import AllocatedDevice, Allocations
-from koordpy_api.objects import Pod
+from koordpy_api.objects import Container, Pod
 from koordpy_api.status import Status
 from koordpy_deviceshare.dialects import koordinator
 from koordpy_deviceshare.model import Allocation
@@ -75,18 +75,32 @@ def check_pod(pod: Pod) -> list[Problem]:
             read_allocations(pod.metadata.annotations)
         except AnnotationError as error:
             problems.append(error.problem)
-    return problems
+    return [*problems, *_without_limits(pod)]
+
+
+def _without_limits(pod: Pod) -> list[Problem]:
+    """Devices cannot be overcommitted; the API server refuses a Pod that requests one without the same limit."""
+    return [
+        Problem(f"{place}.limits[{name}]", "", "limit must be set for non overcommitable resources")
+        for place, container in _places(pod)
+        for name in sorted(RESOURCES & container.resources.requests.keys() - container.resources.limits.keys())
+    ]
 
 
 def _place_of_request(pod: Pod) -> str:
     """Where the device resources stand, if that is one place; sums over containers are nobody's in particular."""
     places = [
-        f"spec.{key}[{index}].resources"
-        for key, containers in (("initContainers", pod.spec.init_containers), ("containers", pod.spec.containers))
-        for index, container in enumerate(containers)
+        place
+        for place, container in _places(pod)
         if not RESOURCES.isdisjoint(container.resources.requests.keys() | container.resources.limits.keys())
     ]
     return places[0] if len(places) == 1 else "spec.containers"
+
+
+def _places(pod: Pod) -> Iterator[tuple[str, Container]]:
+    for key, containers in (("initContainers", pod.spec.init_containers), ("containers", pod.spec.containers)):
+        for index, container in enumerate(containers):
+            yield f"spec.{key}[{index}].resources", container
 
 
 def read_allocations(annotations: Mapping[str, str]) -> Allocations | None:

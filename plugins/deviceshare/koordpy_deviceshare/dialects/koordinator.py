@@ -4,28 +4,16 @@ Source: Koordinator's pkg/scheduler/plugins/deviceshare (utils.go ValidateDevice
 device_allocator.go). Sums over the containers decide, as there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from koordpy_api.errors import QuantityError
+from koordpy_api.errors import AnnotationError, QuantityError
 from koordpy_api.koordinator import (
-    AMD_GPU,
     DEPRECATED_RESOURCES,
     DEVICE_ALLOCATED,
+    DEVICE_JOINT_ALLOCATE,
     DEVICE_RESOURCES,
-    FPGA,
-    GPU,
-    GPU_CORE,
-    GPU_MEMORY,
-    GPU_MEMORY_RATIO,
-    GPU_SHARED,
-    HYGON_DCU,
-    NPU_CORE,
-    NPU_CPU,
-    NPU_DVPP,
-    NVIDIA_GPU,
-    RDMA,
-    SCHEDULING_PREFIX,
+    GPU_ISOLATION_PROVIDER,
     Allocations,
     current_names,
     decode_device_allocated,
@@ -36,25 +24,15 @@ from koordpy_api.quantity import NANO, RawQuantity, parse_quantity
 from koordpy_api.resources import container_requests, pod_requests
 from koordpy_api.status import Status
 from koordpy_deviceshare import refusals
+from koordpy_deviceshare.dialects.combinations import by_type, validate
+from koordpy_deviceshare.dialects.division import divide
+from koordpy_deviceshare.hints import FOR_ALL, HintError, Hints, read_hints
 from koordpy_deviceshare.model import Allocation, Amounts
-from koordpy_deviceshare.request import WHOLE_CARD, DeviceRequest
+from koordpy_deviceshare.request import DeviceRequest, TypeRequest
+from koordpy_deviceshare.vendors import WHOLE_CARD_NAMES
 
 NAMES: Final = DEVICE_RESOURCES | DEPRECATED_RESOURCES.keys()
 ANNOTATIONS: Final = (DEVICE_ALLOCATED,)
-
-SUPPORTED: Final = (
-    f"{NVIDIA_GPU}; {GPU}; {GPU_CORE} with {GPU_MEMORY_RATIO} (both up to 100, or the same multiple of 100); "
-    f"{GPU_CORE} up to 100 with {GPU_MEMORY}"
-)
-_WISHES: Final = tuple(
-    SCHEDULING_PREFIX + name for name in ("device-allocate-hint", "device-joint-allocate", "gpu-partition-spec")
-)
-"""Annotations that narrow which devices a Pod may get. None is heard yet."""
-
-_BY_PERCENT: Final = (GPU, RDMA, FPGA)
-_SINGLE_TYPES: Final = (RDMA, FPGA)
-
-Rule = Callable[[Amounts], bool]
 
 
 def read(pod: Pod) -> DeviceRequest | Status | None:
@@ -75,12 +53,14 @@ def read(pod: Pod) -> DeviceRequest | Status | None:
         return refusals.unreadable_amount(error)
     if not total and not containers:
         return None
+    if (unlike := _unlike_limit(pod)) is not None:
+        return refusals.unlike_limit(unlike)
     for asked in (*containers.values(), total):
         if (refusal := _refuse_negative(asked)) is not None:
             return refusal
     if (refusal := validate(total)) is not None:
         return refusal
-    return _divided(pod, containers, total)
+    return _understood(pod, containers, total)
 
 
 def to_annotations(allocation: Allocation) -> Mapping[str, str]:
@@ -94,91 +74,51 @@ def from_annotations(annotations: Mapping[str, str]) -> Allocations | None:
     return decode_device_allocated(text)
 
 
-def validate(total: Amounts) -> Status | None:
-    """Refuse what Koordinator refuses, whether or not koordpy supports the rest."""
-    for name in _BY_PERCENT:
-        if name in total and not _is_share_or_cards(total[name]):
-            return refusals.invalid_unit(name, total[name])
-    gpu = {name: amount for name, amount in total.items() if name not in _SINGLE_TYPES}
-    rule = _PERMITTED.get(frozenset(gpu))
-    if gpu and (rule is None or not rule(gpu)):
-        return refusals.invalid_combination(gpu)
-    return None
+def _understood(pod: Pod, containers: Mapping[str, Amounts], total: Amounts) -> DeviceRequest | Status:
+    """What is permitted, with the Pod's wishes for it."""
+    annotations = pod.metadata.annotations
+    try:
+        hints = read_hints(annotations)
+        designated = from_annotations(annotations) if hints.is_designated else None
+    except HintError as error:
+        return refusals.invalid_annotation(error)
+    except AnnotationError as error:
+        return refusals.invalid_annotation(error.problem)
+    types = tuple(divide(kind, asked, hints.of(kind)) for kind, asked in sorted(by_type(total).items()))
+    if unsupported := _unsupported(types, hints):
+        return refusals.not_supported(unsupported)
+    return DeviceRequest(
+        containers=containers,
+        total=total,
+        types=types,
+        vendor_cards=next(iter(total)) if len(total) == 1 and not WHOLE_CARD_NAMES.isdisjoint(total) else "",
+        isolation=pod.metadata.labels.get(GPU_ISOLATION_PROVIDER, ""),
+        partitioned=hints.partitioned,
+        designated=designated,
+    )
 
 
-def _divided(pod: Pod, containers: Mapping[str, Amounts], total: Amounts) -> DeviceRequest | Status:
-    gpu = {name: amount for name, amount in total.items() if name not in _SINGLE_TYPES}
-    divided = _divide(gpu)
-    unsupported = {name: amount for name, amount in total.items() if divided is None or name not in gpu}
-    wishes = [name for name in _WISHES if name in pod.metadata.annotations]
-    if divided is None or unsupported or wishes:
-        return refusals.not_supported([*refusals.write_amounts(unsupported), *wishes], SUPPORTED)
-    count, per_card = divided
-    return DeviceRequest(containers, total, count, per_card)
-
-
-def _divide(gpu: Amounts) -> tuple[int, Amounts] | None:
-    """How many cards, and what each gives; None for what is permitted but not supported yet."""
-    match sorted(gpu.items()):
-        case [(name, count)] if name == NVIDIA_GPU:
-            return count, WHOLE_CARD
-        case [(name, percent)] if name == GPU:
-            return _divide({GPU_CORE: percent, GPU_MEMORY_RATIO: percent})
-        case [(first, core), (second, ratio)] if (first, second) == (GPU_CORE, GPU_MEMORY_RATIO):
-            if core <= 100 and ratio <= 100:
-                return 1, gpu
-            return (core // 100, WHOLE_CARD) if core == ratio else None
-        case [(first, core), (second, _)] if (first, second) == (GPU_CORE, GPU_MEMORY):
-            return (1, gpu) if core <= 100 else None
-    return None
-
-
-def _is_share_or_cards(percent: int) -> bool:
-    return percent <= 100 or percent % 100 == 0
-
-
-def _any(gpu: Amounts) -> bool:
-    return True
-
-
-def _by_percent(gpu: Amounts) -> bool:
-    return all(_is_share_or_cards(gpu[name]) for name in (GPU_CORE, GPU_MEMORY_RATIO) if name in gpu)
-
-
-def _evenly_shared(gpu: Amounts) -> bool:
-    """Core and ratio must divide over the cards without a rest, and no card may give more than all of itself."""
-    cards = gpu[GPU_SHARED]
-    percents = [gpu[name] for name in (GPU_CORE, GPU_MEMORY_RATIO) if name in gpu]
-    return all(percent % cards == 0 and percent // cards <= 100 for percent in percents)
-
-
-def _one_npu_slice(gpu: Amounts) -> bool:
-    return gpu[GPU_SHARED] <= 1 and gpu.get(NPU_DVPP, 0) <= 100
-
-
-_PERMITTED: Final[Mapping[frozenset[str], Rule]] = {
-    frozenset({NVIDIA_GPU}): _any,
-    frozenset({AMD_GPU}): _any,
-    frozenset({HYGON_DCU}): _any,
-    frozenset({GPU}): _any,
-    frozenset({GPU_MEMORY}): _any,
-    frozenset({GPU_MEMORY_RATIO}): _by_percent,
-    frozenset({GPU_CORE, GPU_MEMORY}): _by_percent,
-    frozenset({GPU_CORE, GPU_MEMORY_RATIO}): _by_percent,
-    frozenset({NPU_CORE, GPU_MEMORY_RATIO}): _by_percent,
-    frozenset({GPU_SHARED, GPU_MEMORY}): _evenly_shared,
-    frozenset({GPU_SHARED, GPU_MEMORY_RATIO}): _evenly_shared,
-    frozenset({GPU_SHARED, GPU_CORE, GPU_MEMORY}): _evenly_shared,
-    frozenset({GPU_SHARED, GPU_CORE, GPU_MEMORY_RATIO}): _evenly_shared,
-    frozenset({GPU_SHARED, NPU_CORE, NPU_CPU, GPU_MEMORY}): _one_npu_slice,
-    frozenset({GPU_SHARED, NPU_CORE, NPU_CPU, NPU_DVPP, GPU_MEMORY}): _one_npu_slice,
-}
-"""Exact set of names → what their amounts must satisfy. Any other set is refused."""
+def _unsupported(types: Iterable[TypeRequest], hints: Hints) -> list[str]:
+    """Wishes that narrow which devices the Pod may get, and that nobody hears yet."""
+    asked = {each.type for each in types}
+    wishes = [f"vfSelector for {kind}" for kind in sorted(asked) if hints.of(kind).wants_virtual_function]
+    joint = [kind for kind in hints.joint if kind in asked and hints.of(kind).strategy != FOR_ALL]
+    return [*wishes, DEVICE_JOINT_ALLOCATE] if len(joint) > 1 else wishes
 
 
 def _refuse_negative(asked: Amounts) -> Status | None:
     """The API server lets none through; summed up, one would hide what another container asks."""
-    return next((refusals.invalid_unit(name, asked[name]) for name in sorted(asked) if asked[name] < 0), None)
+    return next((refusals.negative(name, asked[name]) for name in sorted(asked) if asked[name] < 0), None)
+
+
+def _unlike_limit(pod: Pod) -> str | None:
+    """A device whose request is not its limit, so that the Pod could use more than is booked."""
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        requests, limits = container.resources.requests, container.resources.limits
+        for name in sorted(DEVICE_RESOURCES & requests.keys() & limits.keys()):
+            if parse_quantity(requests[name]).nanos != parse_quantity(limits[name]).nanos:
+                return name
+    return None
 
 
 def _fractions(pod: Pod) -> tuple[str, RawQuantity] | None:

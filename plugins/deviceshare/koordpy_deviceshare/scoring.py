@@ -1,0 +1,130 @@
+"""Which node, and which of its devices that fit: how full and how empty are measured, and what is preferred. Pure.
+
+Two levels, so that the two keys of the arguments never contradict: `scoringStrategy` rates nodes, `allocator` orders
+the devices of one; without `allocator`, `scoringStrategy` does both.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from koordpy_deviceshare.args import DeviceShareArgs, ScoringStrategy
+from koordpy_deviceshare.model import Amounts, Card, NodeDevices, TypeDevices
+from koordpy_deviceshare.request import DeviceRequest, TypeRequest
+
+MAX_SCORE: Final = 100
+
+SortKey = tuple[int, ...]
+Order = Callable[[Amounts, Card], SortKey]
+"""(what a device must give, the device) → its place; the smallest comes first. It ends in the minor: none are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """How empty (LeastAllocated) or how full (MostAllocated) something would be with a request, 0..100.
+
+    Source: Koordinator's deviceshare scoring.go (leastResourceScorer, mostResourceScorer).
+    """
+
+    fullest: bool
+    weights: Mapping[str, int]
+
+    @classmethod
+    def of(cls, strategy: ScoringStrategy) -> "Scorer":
+        return cls(strategy.type == "MostAllocated", {each.name: each.weight for each in strategy.resources})
+
+    def rate(self, asked: Amounts, total: Amounts, free: Amounts) -> int:
+        """The weighted mean over the resources that device or node has. Asked counts as it was made, uncompleted."""
+        score = weights = 0
+        for name, weight in self.weights.items():
+            if (capacity := total.get(name, 0)) > 0:
+                left = free.get(name, 0)
+                taken = capacity - left + asked.get(name, 0) if left <= capacity else capacity
+                score += weight * self._scale(taken, capacity)
+                weights += weight
+        return score // weights if weights else 0
+
+    def _scale(self, taken: int, capacity: int) -> int:
+        if self.fullest:
+            return min(taken, capacity) * MAX_SCORE // capacity
+        return max(capacity - taken, 0) * MAX_SCORE // capacity
+
+    def rate_node(self, request: DeviceRequest, devices: NodeDevices) -> int:
+        """The sum over the device types that are asked for; to be normalised over all nodes.
+
+        All devices that the Pod would get count, while upstream counts one of them.
+        """
+        return sum(self._rate_type(each, devices.type(each.type)) for each in request.types)
+
+    def _rate_type(self, request: TypeRequest, devices: TypeDevices) -> int:
+        if request.selector is not None:
+            matching = (card for card in devices.cards if request.selector.matches(card.labels))
+            devices = TypeDevices.of(request.type, matching)
+        if not any(devices.free.values()):
+            return 0
+        count = count_on(request, devices)
+        asked = {name: amount * count for name, amount in request.per_device.items()}
+        return self.rate(asked, devices.total, devices.free)
+
+
+def count_on(request: TypeRequest, devices: TypeDevices) -> int:
+    """On how many devices something is asked; a request for every device counts those of the node, sick ones too."""
+    if not request.on_every:
+        return request.count
+    if request.selector is None:
+        return len(devices.cards)
+    return sum(request.selector.matches(card.labels) for card in devices.cards if card.is_listed)
+
+
+def lowest_minor(asked: Amounts, card: Card) -> SortKey:
+    return (card.minor,)
+
+
+def by_score(scorer: Scorer) -> Order:
+    """The highest score first."""
+    return lambda asked, card: (-scorer.rate(asked, card.total, card.free), card.minor)
+
+
+def packed(scorer: Scorer) -> Order:
+    """A device that the request fills exactly, then devices in use, the fullest first; empty ones stay whole."""
+
+    def order(asked: Amounts, card: Card) -> SortKey:
+        exact = all(card.free.get(name, 0) == amount for name, amount in asked.items())
+        return not exact, not card.held_by, -scorer.rate(asked, card.total, card.free), card.minor
+
+    return order
+
+
+class Preferences:
+    """What a profile prefers, and what a Pod may prefer instead for its own devices."""
+
+    def __init__(self, args: DeviceShareArgs) -> None:
+        strategy = args.scoring_strategy
+        weights = Scorer.of(strategy).weights
+        emptiest, fullest = Scorer(False, weights), Scorer(True, weights)
+        self.nodes: Final = Scorer.of(strategy)
+        self._orders: Final[Mapping[str, Order]] = {
+            "default": lowest_minor,
+            "binpack": packed(fullest),
+            "spread": by_score(emptiest),
+        }
+        self._usual: Final = self._orders[args.allocator] if args.allocator else by_score(self.nodes)
+
+    def order(self, request: TypeRequest) -> Order:
+        """Whole devices are alike: the lowest minors, whatever is preferred."""
+        if request.is_whole:
+            return lowest_minor
+        return self._orders.get(request.strategy, self._usual)
+
+
+USUAL: Final = Preferences(DeviceShareArgs())
+"""What Koordinator prefers without arguments: the emptiest device."""
+
+
+def normalise(scores: npt.NDArray[np.int64]) -> None:
+    """Stretch, in place, so that the best has 100. Source: helper.DefaultNormalizeScore, not reversed."""
+    if (best := scores.max(initial=0)) > 0:
+        scores[:] = scores * MAX_SCORE // best
