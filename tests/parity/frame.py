@@ -7,7 +7,7 @@ is meant (Different), or the case itself is wrong (Disputed), is decided from YA
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 
@@ -59,6 +59,13 @@ class Statement:
 Readers = Mapping[str, Reader | Waiting | Statement]
 """Kind of case → what reads it."""
 
+WriteOut = Callable[[Case, Legend], Case]
+"""A case with nothing left to look up in its legend, so that rules see all of its input."""
+
+NOTHING_SHORT: Final[Mapping[str, WriteOut]] = {}
+RECORDED: Final = "recorded "
+"""So begins what a recording of some form is called."""
+
 
 def compare(expected: object, got: object) -> Right | Wrong:
     """Right if both are equal."""
@@ -74,18 +81,25 @@ class CaseFile:
     cases: Sequence[Case]
 
 
-def read_folder(folder: Path, registered: Mapping[str, Readers]) -> list[CaseFile]:
+def read_folder(
+    folder: Path, registered: Mapping[str, Readers], written_out: Mapping[str, WriteOut] = NOTHING_SHORT
+) -> list[CaseFile]:
     """All files of cases in a folder; it need not have one of each form."""
     paths = sorted(folder.glob("*.yaml"))
     if not paths:
         raise FileNotFoundError(f"no *.yaml in {folder}")
-    return [read_file(path, registered) for path in paths]
+    return [read_file(path, registered, written_out) for path in paths]
 
 
-def read_file(path: Path, registered: Mapping[str, Readers]) -> CaseFile:
+def read_file(
+    path: Path, registered: Mapping[str, Readers], written_out: Mapping[str, WriteOut] = NOTHING_SHORT
+) -> CaseFile:
     document = yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     cases = document.pop("cases")
-    return CaseFile(_form_of(path.stem, cases, registered), document, cases)
+    form = form_of(path.stem, cases, registered)
+    if (write_out := written_out.get(form)) is not None:
+        cases = [write_out(case, document) for case in cases]
+    return CaseFile(form, document, cases)
 
 
 def kind_of(case: Case) -> str:
@@ -93,7 +107,7 @@ def kind_of(case: Case) -> str:
     return str(case.get("kind", ""))
 
 
-def _form_of(stem: str, cases: Iterable[Case], registered: Mapping[str, Readers]) -> str:
+def form_of(stem: str, cases: Iterable[Case], registered: Mapping[str, Readers]) -> str:
     """A further file may be called kube-scheduler-2, or anything; then its kinds say what form it has."""
     if named := [form for form in registered if form in stem]:
         return max(named, key=len)
@@ -103,20 +117,23 @@ def _form_of(stem: str, cases: Iterable[Case], registered: Mapping[str, Readers]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A difference that is meant: `where` it holds, and our `answer`, both computed from the case's input."""
+    """A difference that is meant: `where` it holds, and our `answer`, both computed from the case's input.
+
+    file: the form; it covers recordings of that form too. kinds: of cases.
+    """
 
     name: str
     file: str
-    kind: str
+    kinds: frozenset[str]
     where: Callable[[Case], bool]
     answer: Callable[[Case], Any]
 
     def covers(self, file: str, case: Case) -> bool:
-        return file == self.file and kind_of(case) == self.kind and self.where(case)
+        return file.removeprefix(RECORDED) == self.file and kind_of(case) in self.kinds and self.where(case)
 
 
 class Judge:
-    """Reads cases, and knows which wrong answers are meant. `used` collects the rules that covered a case."""
+    """Reads cases, and knows which wrong answers are meant."""
 
     def __init__(
         self, registered: Mapping[str, Readers], rules: Sequence[Rule], disputed: Mapping[tuple[str, str], Any]
@@ -125,11 +142,8 @@ class Judge:
         self._registered = registered
         self._rules = rules
         self._disputed = disputed
-        self.used: set[str] = set()
 
     def judge(self, file: CaseFile, case: Case) -> Outcome | Statement:
-        covering = [rule for rule in self._rules if rule.covers(file.stem, case)]
-        self.used.update(rule.name for rule in covering)
         match self._registered[file.stem].get(kind_of(case), Waiting(f"a reader of kind {kind_of(case)!r}")):
             case Statement() | Waiting() as known:
                 return known
@@ -137,8 +151,8 @@ class Judge:
                 outcome = read(case, file.legend)
         if not isinstance(outcome, Wrong):
             return outcome
-        for rule in covering:
-            if rule.answer(case) == outcome.got:
+        for rule in self._rules:
+            if rule.covers(file.stem, case) and rule.answer(case) == outcome.got:
                 return Different(rule.name)
         key = (file.stem, str(case.get("id", "")))
         if key in self._disputed and self._disputed[key] == outcome.got:

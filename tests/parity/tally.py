@@ -15,7 +15,7 @@ class Tally:
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, type]] = Counter()
         self._waiting: Counter[str] = Counter()
-        self._different: Counter[str] = Counter()
+        self._different: Counter[tuple[str, str]] = Counter()
 
     def add(self, file: str, kind: str, outcome: Outcome | Statement) -> None:
         self._counts[file, kind, type(outcome)] += 1
@@ -23,7 +23,7 @@ class Tally:
             case Waiting(for_what):
                 self._waiting[for_what] += 1
             case Different(rule):
-                self._different[rule] += 1
+                self._different[rule, f"{file} {kind}"] += 1
 
     @property
     def is_empty(self) -> bool:
@@ -43,5 +43,6 @@ class Tally:
             told.append("".join([f"{file} {kind}".ljust(width), *(f"{number or '':>11}" for number in numbers)]))
         told.append("".join(["all".ljust(width), *(f"{self.count(column):>11}" for column in COLUMNS)]))
         told += [f"waiting for {name}: {number}" for name, number in self._waiting.most_common()]
-        told += [f"different, {name}: {number}" for name, number in self._different.most_common()]
-        return told + [f"difference that matches no case: {name}" for name in rules if name not in self._different]
+        told += [f"different, {name}: {number} of {row}" for (name, row), number in sorted(self._different.items())]
+        used = {name for name, _ in self._different}
+        return told + [f"difference that matches no case: {name}" for name in rules if name not in used]
