@@ -120,7 +120,7 @@ def _quantity_misfit(value: Any) -> str | None:
         quantity = parse_quantity(value)
     except (QuantityError, TypeError):
         return f"must be a quantity; {_quantity_meant(value)}"
-    return "an amount is not negative" if quantity.nanos < 0 else None
+    return "must be >= 0" if quantity.nanos < 0 else None
 
 
 def _quantity_meant(value: Any) -> str:

@@ -34,7 +34,7 @@ def holders(harness: CycleHarness) -> dict[int, int]:
     """GPU minor on kestrel-1 → how many Pods hold something of it, by the plugin's own books."""
     plugin: Any = getattr(dict(harness.framework.chains["reserve"])["DeviceShare"], "__self__")  # noqa: B009
     sums = plugin.books.sums()["kestrel-1"]
-    return {minor: holding.holders for minor, holding in sums.get("gpu", {}).items()}
+    return {minor: len(holding.holders) for (minor, _), holding in sums.get("gpu", {}).items()}
 
 
 def test_a_running_pod_of_an_export_holds_its_card_and_a_finished_one_nothing(dump: CycleHarness) -> None:

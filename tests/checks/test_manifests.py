@@ -130,7 +130,7 @@ def test_what_is_no_quantity_is_told_the_one_that_was_meant(written: str, right:
 
 def test_a_negative_amount_is_a_mistake() -> None:
     ((_, path, right),) = told(f"{POD}      resources: {{requests: {{cpu: -1}}}}\n")
-    assert (path, right) == ("spec.containers[0].resources.requests.cpu", "an amount is not negative")
+    assert (path, right) == ("spec.containers[0].resources.requests.cpu", "must be >= 0")
 
 
 @pytest.mark.parametrize("written", ["1", "true", "1.50", "1e3", "0x10", "yes", "y", "12345e7"])
