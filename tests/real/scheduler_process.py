@@ -6,7 +6,7 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,15 +16,21 @@ from tests.controlplane.supervisor import free_ports, wait_until
 
 
 class SchedulerProcess:
-    """One life of the scheduler; its log goes to `log`."""
+    """One life of the scheduler; its log goes to `log`. environ: None is that of the tests."""
 
-    def __init__(self, control_plane: ControlPlane, log: Path, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        control_plane: ControlPlane,
+        log: Path,
+        options: Sequence[str] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
         (self.port,) = free_ports(1)
         kubeconfig = control_plane.kubeconfig(SCHEDULER)
         command = [sys.executable, "-m", "koordpy", "scheduler", "--kubeconfig", str(kubeconfig), "--seed", "7"]
         command += ["--bind-address", "127.0.0.1", "--port", str(self.port), *options]
         self.log = log
-        self.process: subprocess.Popen[bytes] = control_plane.start_process(command, log)
+        self.process: subprocess.Popen[bytes] = control_plane.start_process(command, log, environ)
 
     def wait_ready(self) -> None:
         wait_until("koordpy scheduler", lambda: self.get("/readyz")[0] == 200, self.process.poll, self.log)
