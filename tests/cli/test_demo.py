@@ -83,7 +83,7 @@ def test_all_but_one_are_placed_with_their_cards(play: Play) -> None:
 def test_the_one_that_waits_is_explained_by_node_and_by_card(play: Play) -> None:
     _, printed = play()
     waiting = printed[printed.index("Waiting: 1") :]
-    assert "pretrain-new: 0/4 nodes are available: 4 Insufficient gpu devices." in waiting
+    assert "pretrain-new: 0/4 nodes are available: 1 node(s) had no Device, 3 Insufficient gpu devices." in waiting
     for node in ("article", "big", "plain", "small"):
         assert f"{node}: DeviceShare: Insufficient gpu devices" in waiting
     assert re.search(

@@ -46,7 +46,7 @@ def test_each_node_has_the_refusal_of_the_first_plugin_that_refused() -> None:
 def test_its_sentence_is_the_schedulers() -> None:
     explained = believe(*two_nodes()).explain(make_pod("new", requests={"koordinator.sh/gpu": "200"}))
     assert explained is not None
-    assert explained.message == "0/2 nodes are available: 2 Insufficient gpu devices."
+    assert explained.message == "0/2 nodes are available: 1 Insufficient gpu devices, 1 node(s) had no Device."
 
 
 def test_every_card_says_what_was_asked_what_is_free_and_how_many_hold_it() -> None:
