@@ -9,9 +9,10 @@ INSTALL = $(BIN)/uv pip install --quiet --constraint constraints.txt $(MEMBERS) 
 
 .DEFAULT_GOAL := help
 SEED ?= 0
+FILE ?=
 
-.PHONY: help environment controlplane demo test format lint types contracts tests tests-3.13 first-pod contract virtual-hour \
-	bench constraints clean
+.PHONY: help environment controlplane demo demo-articles test format lint types contracts tests tests-3.13 first-pod \
+	contract virtual-hour recorded mutants device-long device-races bench constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -29,6 +30,9 @@ controlplane: ## etcd, kube-apiserver and friends, built once into a cache folde
 
 demo: environment ## the main job without Kubernetes: cards filling up, and why the last pod waits; SEED=7 changes it
 	@$(BIN)/koordpy demo --seed $(SEED) $(ARGS)
+
+demo-articles: environment ## how many cards the articles' services take, counted beside what the articles say
+	@$(BIN)/koordpy demo articles --seed $(SEED) $(ARGS)
 
 test: ## everything that has to hold: format, lint, types, contracts, tests on two Pythons
 	@.ci/stages environment controlplane lint types contracts tests tests-3.13
@@ -61,6 +65,18 @@ contract: environment controlplane ## what an API server must do, on three of th
 
 virtual-hour: environment ## 500 nodes and 5,000 pods for an hour of virtual time, twice: equal reports
 	@$(BIN)/python -m tests.perf.hour $(ARGS)
+
+recorded: environment ## the parity tests on a whole recording: FILE=….jsonl.gz; without one, on the kept sample
+	@$(BIN)/pytest -q tests/parity $(if $(FILE),--recorded $(FILE)) $(ARGS)
+
+mutants: environment ## seeded bugs in DeviceShare, and which test finds each
+	@$(BIN)/python -m tests.mutants
+
+device-long: environment ## thousands of random lives of Devices and pods; prints what share of them saw what
+	@LONG_EXAMPLES=$${LONG_EXAMPLES:-2000} $(BIN)/pytest -q -s plugins/deviceshare/tests/test_device_events.py -k long_run $(ARGS)
+
+device-races: environment controlplane ## 16 half-card pods at once, and kills at every step of a bind, on a real API server
+	@RACE_RUNS=$${RACE_RUNS:-50} RACE_KILLS=$${RACE_KILLS:-60} $(BIN)/pytest -q -s tests/real/test_device_races.py $(ARGS)
 
 bench: environment controlplane ## koordpy and kube-scheduler in turn; writes docs/performance.md
 	@$(BIN)/python -m tests.perf.bench $(ARGS)

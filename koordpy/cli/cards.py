@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from koordpy.whatif.cards import DIMENSIONS, CardUse, Count
-from koordpy.whatif.explain import Explanation, cards_of
+from koordpy.whatif.explain import Explanation, cards_of, devices_asked
 from koordpy_api import Status
 from koordpy_api.koordinator import GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO
 from koordpy_api.quantity import format_binary
@@ -113,18 +113,23 @@ def _of_cards(refusal: Status, held: Mapping[int, CardUse]) -> list[str]:
             verdict = f"too little {', '.join(_SHORT.get(name, name) for name in _told(short))}"
         else:
             verdict = "this one would do"
-        use = held.get(card.minor)
-        pods = ", ".join(name_of(share.pod) for share in use.shares) if use else ""
-        by = f"; held by {pods or card.holders}" if card.holders else ""
+        use = held.get(card.minor, CardUse(card.minor))
+        pods = card.held_by or [share.pod for share in use.shares]
+        by = f"; held by {', '.join(map(name_of, pods)) or card.holders}" if card.holders else ""
         names = _told(card.asked)
         asked, free = _amounts(names, card.asked), _amounts(names, card.free)
-        rows.append((f"card {card.minor}", f"asked {asked}", f"free {free}", f"{verdict}{by}"))
+        rows.append((f"card {card.minor}", f"asks {asked}", f"free {free}", f"{verdict}{by}"))
     return _aligned(rows)
 
 
 def _said(refusal: Status) -> str:
     """plugin: reasons (what its details tell beside cards)"""
-    others = [f"{key.replace('.', ' ')} {value}" for key, value in refusal.details.items() if "[" not in key]
+    asked = devices_asked(refusal)
+    told_already = {f"{kind}.asked.count" for kind in asked}
+    others = [f"asks {', '.join(f'{number} {kind}' for kind, number in asked.items())}"] if asked else []
+    for key, value in refusal.details.items():
+        if "[" not in key and key not in told_already:
+            others.append(f"{key.replace('.', ' ')} {value}")
     told = f"{refusal.message} ({', '.join(others)})" if others else refusal.message
     return f"{refusal.plugin}: {told}" if refusal.plugin else told
 

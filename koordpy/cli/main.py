@@ -18,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("scheduler")(run_scheduler.scheduler)
-app.command("demo")(demo.demo)
+app.add_typer(demo.app, name="demo")
 app.add_typer(plugins.app, name="plugins")
 app.command("check")(check.check)
 app.add_typer(config.app, name="config")

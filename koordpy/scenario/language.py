@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 
@@ -16,6 +16,8 @@ from koordpy.scenario.manifests import Manifests, Reference
 from koordpy.scenario.parts import Content, Document, Part, Seconds, Texts, keys_of, listed, names_of
 from koordpy.scenario.standins import Hooks
 from koordpy_api import Problem
+
+P = TypeVar("P", bound=Part)
 
 PATIENCE_S: Final = 5.0
 """So long may a step take on purpose that a scenario plays on a real cluster."""
@@ -202,12 +204,19 @@ def load(path: Path) -> Scenario:
 def parse(text: str, source: str) -> Scenario:
     """Raises: ConfigError carrying all mistakes of the text."""
     written = document.read(text, source)
+    return _validated(Scenario, written, source).remember(written, text)
+
+
+def read(model: type[P], text: str, source: str) -> P:
+    """Any other file that is made of a scenario's parts. Raises: ConfigError carrying all mistakes of the text."""
+    return _validated(model, document.read(text, source), source)
+
+
+def _validated(model: type[P], written: document.Document, source: str) -> P:
     try:
-        return Scenario.model_validate(written.value).remember(written, text)
+        return model.model_validate(written.value)
     except ValidationError as error:
-        raise ConfigError(
-            source, [_plain(each) for each in problems_of(error, model=Scenario)], written.lines
-        ) from None
+        raise ConfigError(source, [_plain(each) for each in problems_of(error, model=model)], written.lines) from None
 
 
 def file_text(content: Content) -> str:

@@ -25,13 +25,17 @@ K = TypeVar("K", bound=KubeObject)
 
 Objects = Mapping[type[KubeObject], Sequence[KubeObject]]
 
-_PLACE: Final = re.compile(r"(?P<type>\w+)\[(?P<minor>\d+)\]\.(?P<what>asked|free|holders|why)(?:\.(?P<resource>.+))?")
+_PLACE: Final = re.compile(
+    r"(?P<type>\w+)\[(?P<minor>\d+)\]\.(?P<what>asked|free|holders|held_by|why)(?:\.(?P<resource>.+))?"
+)
+_ASKED: Final = re.compile(r"(?P<type>\w+)\.asked\.count")
 
 
 @dataclass(frozen=True, slots=True)
 class CardAnswer:
     """What a refusal says of one card: what was asked of it, what of that is free, how many pods hold some of it.
 
+    held_by: their names (namespace/name); empty if the plugin does not tell them.
     why: the reason for which it is closed to everybody; empty if it is not.
     """
 
@@ -40,6 +44,7 @@ class CardAnswer:
     asked: Mapping[str, int] = field(default_factory=dict)
     free: Mapping[str, int] = field(default_factory=dict)
     holders: int = 0
+    held_by: tuple[str, ...] = ()
     why: str = ""
 
     @property
@@ -170,7 +175,15 @@ def cards_of(refusal: Status) -> list[CardAnswer]:
                 answer = replace(answer, free={**answer.free, resource: amount})
             case "holders", None, int(holders):
                 answer = replace(answer, holders=holders)
+            case "held_by", None, str(names):
+                answer = replace(answer, held_by=tuple(names.split(", ")))
             case "why", None, str(why):
                 answer = replace(answer, why=why)
         answers[place] = answer
     return [answers[place] for place in sorted(answers)]
+
+
+def devices_asked(refusal: Status) -> dict[str, int]:
+    """Device type → how many of them the Pod asks for; empty if the refusal does not say so in its details."""
+    matches = ((_ASKED.fullmatch(key), value) for key, value in refusal.details.items())
+    return {match["type"]: value for match, value in matches if match is not None and isinstance(value, int)}

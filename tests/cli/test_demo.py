@@ -13,6 +13,9 @@ from tests.cli.test_commands import koordpy, refused
 REPOSITORY = Path(__file__).parents[2]
 DEMO = REPOSITORY / "config" / "demo"
 
+HEAD = "Cards that the articles' pods take"
+"""From there on a page shows `koordpy demo articles`."""
+
 ONE_MORE = """
 apiVersion: v1
 kind: Pod
@@ -60,6 +63,13 @@ class Play:
         return perform(folder, seed, speed=0), self._capsys.readouterr().out
 
 
+def shown(page: Path) -> list[str]:
+    """The lines of all blocks that are output and nothing else, but for those that stand for others."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    lines = [line for language, block in blocks if not language for line in block.splitlines()]
+    return [line for line in lines if line.strip() not in ("", "…")]
+
+
 def ends(printed: str) -> str:
     """From the final table on: without the lines of what happened meanwhile."""
     return printed[printed.index("NODE ") :]
@@ -84,10 +94,11 @@ def test_the_one_that_waits_is_explained_by_node_and_by_card(play: Play) -> None
     _, printed = play()
     waiting = printed[printed.index("Waiting: 1") :]
     assert "pretrain-new: 0/4 nodes are available: 1 node(s) had no Device, 3 Insufficient gpu devices." in waiting
-    for node in ("article", "big", "plain", "small"):
-        assert f"{node}: DeviceShare: Insufficient gpu devices" in waiting
+    for node in ("article", "big", "small"):
+        assert f"{node}: DeviceShare: Insufficient gpu devices (asks 5 gpu)\n" in waiting
+    assert "plain: DeviceShare: node(s) had no Device\n" in waiting
     assert re.search(
-        r"card 0  asked core 100, memory 80Gi  free core 0, memory 0 +too little core, memory; held by pretrain-old",
+        r"card 0  asks core 100, memory 80Gi  free core 0, memory 0 +too little core, memory; held by pretrain-old",
         waiting,
     )
 
@@ -134,6 +145,15 @@ def test_a_seed_gives_the_same_every_time_and_another_one_something_else(play: P
     assert first[0]
     assert other[0]
     assert ends(first[1]) != ends(other[1])
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/demo.md"])
+def test_the_pages_show_what_it_prints(play: Play, name: str) -> None:
+    _, printed = play(seed=0)
+    lines = shown(REPOSITORY / name)
+    from_here = lines[: lines.index(HEAD)] if HEAD in lines else lines
+    assert len(from_here) >= 5
+    assert not set(from_here) - set(printed.splitlines())
 
 
 @pytest.mark.parametrize("seed", range(2, 12))

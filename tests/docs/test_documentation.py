@@ -32,7 +32,7 @@ def yaml_documents() -> list[Any]:
             if page.name == "deviceshare.md" and "containers" in match[1]:
                 continue  # test_deviceshare_page runs them, on nodes of their own
             found.append(pytest.param(yaml.safe_load(_dedent(match[1])), _dedent(match[1]), id=name))
-    for path in sorted(REPOSITORY.glob("config/*.yaml")):
+    for path in sorted([*REPOSITORY.glob("config/*.yaml"), *REPOSITORY.glob("config/profiles/*.yaml")]):
         found.append(pytest.param(yaml.safe_load(path.read_text()), path.read_text(), id=str(path.name)))
     return found
 

@@ -1,6 +1,6 @@
 """Many pods at once, and a scheduler that dies at every step of a bind: on a real API server no card is given twice.
 
-CI plays a few rounds; `make races` plays what the numbers below say as defaults of its environment.
+CI plays a few rounds, `make device-races` fifty of the one and sixty of the other.
 """
 
 import os

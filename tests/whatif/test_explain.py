@@ -6,7 +6,7 @@ from koordpy.config.load import Loaded, load_whole, parse_whole
 from koordpy.framework.registry import Registry
 from koordpy.testing import make_device, make_node, make_pod
 from koordpy.whatif.cards import count
-from koordpy.whatif.explain import Belief, CardAnswer, cards_of
+from koordpy.whatif.explain import Belief, CardAnswer, cards_of, devices_asked
 from koordpy.whatif.recount import cards_believed, differences
 from koordpy_api.koordinator import GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO
 from koordpy_api.objects import Device, KubeObject, Pod
@@ -59,6 +59,8 @@ def test_every_card_says_what_was_asked_what_is_free_and_how_many_hold_it() -> N
     assert half.asked == {GPU_CORE: 100, GPU_MEMORY_RATIO: 100, GPU_MEMORY: 16 * GI}
     assert sorted(half.short_of) == sorted(half.asked)
     assert (whole.minor, whole.holders, whole.short_of) == (1, 0, [])
+    assert (half.held_by, whole.held_by) == (("default/old",), ())
+    assert devices_asked(refusal) == {"gpu": 2}
 
 
 def test_a_pod_that_fits_by_now_is_told_where() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
+
 from koordpy_api.objects import Taint, Toleration
 
 SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -91,16 +93,61 @@ def _requirement(text: str) -> LabelRequirement:
     listed = (match["values"] or "").split(",") if match["set"] else [match["value"] or ""]
     operator = match["set"] or match["operator"] or ("absent" if match["absent"] else "exists")
     found = LabelRequirement(match["key"], operator, frozenset(each.strip() for each in listed))
-    if problem := key_problem(found.key):
-        raise ValueError(f'unable to parse requirement: <nil>: Invalid value: "{found.key}": {problem}')
-    for value in sorted(found.values):
+    if problem := _problem(found):
+        raise ValueError(f"unable to parse requirement: {problem}")
+    return found
+
+
+def _problem(requirement: LabelRequirement) -> str:
+    """What is wrong with its key or its values; empty if nothing is."""
+    if problem := key_problem(requirement.key):
+        return f'<nil>: Invalid value: "{requirement.key}": {problem}'
+    for value in sorted(requirement.values):
         problem = value_problem(value)
-        if operator in "<>" and not _NUMBER.fullmatch(value):
+        if requirement.operator in "<>" and not _NUMBER.fullmatch(value):
             problem = "for 'Gt', 'Lt' operators, the value must be an integer"
         if problem:
-            where = f"values[0][{found.key}]"
-            raise ValueError(f'unable to parse requirement: {where}: Invalid value: "{value}": {problem}')
+            return f'values[0][{requirement.key}]: Invalid value: "{value}": {problem}'
+    return ""
+
+
+class MatchExpression(msgspec.Struct, frozen=True):
+    """A requirement as it stands in an object."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+
+
+class WrittenSelector(msgspec.Struct, frozen=True, rename="camel"):
+    """A LabelSelector as it stands in an object. Without requirements it takes everything."""
+
+    match_labels: Mapping[str, str] | None = None
+    match_expressions: tuple[MatchExpression, ...] | None = None
+
+
+_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "absent"}
+
+
+def read_label_selector(written: WrittenSelector) -> LabelSelector:
+    """Raises: ValueError with upstream's sentence. Source: pkg/apis/meta/v1/helpers.go, LabelSelectorAsSelector."""
+    equal = [LabelRequirement(key, "=", frozenset((value,))) for key, value in (written.match_labels or {}).items()]
+    found = (*equal, *map(_expression, written.match_expressions or ()))
+    for each in found:
+        if problem := _problem(each):
+            raise ValueError(problem)
     return found
+
+
+def _expression(written: MatchExpression) -> LabelRequirement:
+    values = frozenset(written.values or ())
+    if written.operator not in _OPERATORS:
+        raise ValueError(f'"{written.operator}" is not a valid label selector operator')
+    if written.operator in ("In", "NotIn") and not values:
+        raise ValueError(f"{written.key}: for 'in', 'notin' operators, values set can't be empty")
+    if written.operator in ("Exists", "DoesNotExist") and values:
+        raise ValueError(f"{written.key}: values set must be empty for exists and does not exist")
+    return LabelRequirement(written.key, _OPERATORS[written.operator], values)
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from koordpy_api.koordinator import GPU_MEMORY, GPU_MEMORY_RATIO, AllocatedDevice
+from koordpy_api.selectors import selects
 from koordpy_deviceshare.model import (
     Allocation,
     Amounts,
@@ -66,7 +67,7 @@ def _shortage(request: TypeRequest, devices: TypeDevices) -> TypeShortage | None
     if 0 < missing <= len(candidates):  # most refusals of a full node need no more than this
         selector, per_device = request.selector, request.per_device
         for card in candidates:
-            if fits(per_device, card) and (selector is None or selector.matches(card.labels)):
+            if fits(per_device, card) and (selector is None or selects(selector, card.labels)):
                 missing -= 1
                 if not missing:
                     return None
@@ -85,5 +86,5 @@ def _choose(request: TypeRequest, devices: TypeDevices, prefer: Preferences) -> 
 def _fitting(request: TypeRequest, devices: TypeDevices) -> Iterator[Card]:
     selector = request.selector
     for card in devices.empty if request.is_whole else devices.open:
-        if fits(request.per_device, card) and (selector is None or selector.matches(card.labels)):
+        if fits(request.per_device, card) and (selector is None or selects(selector, card.labels)):
             yield card

@@ -15,6 +15,7 @@ from koordpy_api.koordinator import (
     GPU_PARTITION_SPEC,
     SCHEDULING_HINTS,
 )
+from koordpy_api.selectors import LabelSelector, WrittenSelector, read_label_selector
 from koordpy_deviceshare.args import ALLOCATORS
 
 FOR_ALL: Final = "ApplyForAll"
@@ -26,7 +27,6 @@ STRATEGIES: Final = ("", FOR_ALL, AS_COUNT, *ALLOCATORS)
 PLUGIN: Final = "DeviceShare"
 """The extension of a scheduling hint that makes the Pod's own allocation binding."""
 
-_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist")
 T = TypeVar("T")
 
 
@@ -35,38 +35,10 @@ class HintError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
-    key: str
-    operator: str
-    values: frozenset[str] = frozenset()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        match self.operator:
-            case "In":
-                return self.key in labels and labels[self.key] in self.values
-            case "NotIn":
-                return labels.get(self.key) not in self.values
-            case "Exists":
-                return self.key in labels
-            case _:
-                return self.key not in labels
-
-
-@dataclass(frozen=True, slots=True)
-class Selector:
-    """A label selector over the labels of a Device's entries. Without requirements it takes every entry."""
-
-    requirements: tuple[Requirement, ...] = ()
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        return all(each.matches(labels) for each in self.requirements)
-
-
-@dataclass(frozen=True, slots=True)
 class Hint:
-    """What is wished for one device type."""
+    """What is wished for one device type. selector: over the labels of a Device's entries."""
 
-    selector: Selector | None = None
+    selector: LabelSelector | None = None
     wants_virtual_function: bool = False
     strategy: str = ""
     scope: str = ""
@@ -89,20 +61,9 @@ class Hints:
         return self.by_type.get(device_type, NO_HINT)
 
 
-class _WireRequirement(msgspec.Struct):
-    key: str = ""
-    operator: str = ""
-    values: list[str] | None = None
-
-
-class _WireSelector(msgspec.Struct, rename="camel"):
-    match_labels: dict[str, str] | None = None
-    match_expressions: list[_WireRequirement] | None = None
-
-
 class _WireHint(msgspec.Struct, rename="camel"):
-    selector: _WireSelector | None = None
-    vf_selector: _WireSelector | None = msgspec.field(name="vfSelector", default=None)
+    selector: WrittenSelector | None = None
+    vf_selector: WrittenSelector | None = msgspec.field(name="vfSelector", default=None)
     allocate_strategy: str | None = None
     required_topology_scope: str | None = None
     exclusive_policy: str | None = None
@@ -171,18 +132,8 @@ def _hint(device_type: str, wire: _WireHint | None) -> Hint:
     )
 
 
-def _selector(wire: _WireSelector, name: str, device_type: str) -> Selector:
-    requirements = [Requirement(key, "In", frozenset((value,))) for key, value in (wire.match_labels or {}).items()]
-    for each in wire.match_expressions or ():
-        values = frozenset(each.values or ())
-        if each.operator not in _OPERATORS:
-            wrong = f'"{each.operator}" is not a valid label selector operator'
-        elif each.operator in ("In", "NotIn") and not values:
-            wrong = f"{each.key}: for 'in', 'notin' operators, values set can't be empty"
-        elif each.operator in ("Exists", "DoesNotExist") and values:
-            wrong = f"{each.key}: values set must be empty for exists and does not exist"
-        else:
-            requirements.append(Requirement(each.key, each.operator, values))
-            continue
-        raise HintError(f"invalid {name} of DeviceHint, deviceType: {device_type}, err: {wrong}")
-    return Selector(tuple(requirements))
+def _selector(written: WrittenSelector, name: str, device_type: str) -> LabelSelector:
+    try:
+        return read_label_selector(written)
+    except ValueError as error:
+        raise HintError(f"invalid {name} of DeviceHint, deviceType: {device_type}, err: {error}") from None

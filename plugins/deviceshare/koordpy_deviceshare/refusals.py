@@ -134,17 +134,18 @@ def insufficient(shortage: Shortage) -> Status:
 
 
 class _ShortageDetails(Mapping[str, int | str]):
-    """A Shortage as flat data, worked out when somebody looks: most refusals of a node are only counted.
+    """A Shortage as flat data, worked out once somebody looks: most refusals of a node are only counted.
 
     Keys: `TYPE.asked.count`; for each device `TYPE[MINOR].asked.RESOURCE`, `TYPE[MINOR].free.RESOURCE`,
     `TYPE[MINOR].holders` (how many pods), `TYPE[MINOR].held_by` (which, if any), and `TYPE[MINOR].why` where the device
     is closed to everybody.
     """
 
-    __slots__ = ("_shortage",)
+    __slots__ = ("_shortage", "_told")
 
     def __init__(self, shortage: Shortage) -> None:
         self._shortage = shortage
+        self._told: dict[str, int | str] = {}
 
     def __getitem__(self, key: str) -> int | str:
         return self._written()[key]
@@ -159,12 +160,11 @@ class _ShortageDetails(Mapping[str, int | str]):
         return repr(self._written())
 
     def _written(self) -> dict[str, int | str]:
-        written: dict[str, int | str] = {}
-        for short in self._shortage.types:
-            written[f"{short.type}.asked.count"] = short.count
+        for short in () if self._told else self._shortage.types:
+            self._told[f"{short.type}.asked.count"] = short.count
             for card in short.cards:
-                written |= _card_details(short, card)
-        return written
+                self._told |= _card_details(short, card)
+        return self._told
 
 
 def _card_details(short: TypeShortage, card: Card) -> dict[str, int | str]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpy_api.koordinator import FPGA, GPU_CORE, GPU_MEMORY_RATIO, NPU_CORE, RDMA, Allocations
-from koordpy_deviceshare.hints import Selector
+from koordpy_api.selectors import LabelSelector
 from koordpy_deviceshare.model import GPU_TYPE, Amounts
 
 WHOLE_CARD: Final[Amounts] = {GPU_CORE: 100, GPU_MEMORY_RATIO: 100}
@@ -32,7 +32,7 @@ class TypeRequest:
     count: int
     per_device: Amounts
     on_every: bool = False
-    selector: Selector | None = None
+    selector: LabelSelector | None = None
     strategy: str = ""
     scope: str = ""
     is_whole: bool = field(init=False, repr=False, compare=False)

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from koordpy_api.selectors import selects
 from koordpy_deviceshare.args import DeviceShareArgs, ScoringStrategy
 from koordpy_deviceshare.model import Amounts, Card, NodeDevices, TypeDevices
 from koordpy_deviceshare.request import DeviceRequest, TypeRequest
@@ -61,7 +62,7 @@ class Scorer:
 
     def _rate_type(self, request: TypeRequest, devices: TypeDevices) -> int:
         if request.selector is not None:
-            matching = (card for card in devices.cards if request.selector.matches(card.labels))
+            matching = (card for card in devices.cards if selects(request.selector, card.labels))
             devices = TypeDevices.of(request.type, matching)
         if not any(devices.free.values()):
             return 0
@@ -76,7 +77,7 @@ def count_on(request: TypeRequest, devices: TypeDevices) -> int:
         return request.count
     if request.selector is None:
         return len(devices.cards)
-    return sum(request.selector.matches(card.labels) for card in devices.cards if card.is_listed)
+    return sum(selects(request.selector, card.labels) for card in devices.cards if card.is_listed)
 
 
 def lowest_minor(asked: Amounts, card: Card) -> SortKey:

@@ -316,7 +316,7 @@ TestAnySequenceOfEvents = Books.TestCase
 TestAnySequenceOfEvents.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
-@pytest.mark.skipif(not LONG, reason="make long: LONG_EXAMPLES says how many")
+@pytest.mark.skipif(not LONG, reason="make device-long: LONG_EXAMPLES says how many")
 @pytest.mark.timeout(0)
 def test_a_long_run_has_seen_everything_that_matters() -> None:
     Books.seen.clear()

@@ -196,6 +196,11 @@ def test_three_types_are_given_together_or_not_at_all(host: Host) -> None:
             id="one of no values",
         ),
         pytest.param(
+            {DEVICE_ALLOCATE_HINT: '{"gpu":{"selector":{"matchLabels":{"pool":"fast lane"}}}}'},
+            'invalid Selector of DeviceHint, deviceType: gpu, err: values[0][pool]: Invalid value: "fast lane": ',
+            id="what no label can be",
+        ),
+        pytest.param(
             {DEVICE_JOINT_ALLOCATE: "[]"}, "invalid DeviceJointAllocate annotation, err: ", id="joint: a list"
         ),
         pytest.param({GPU_PARTITION_SPEC: '"x"'}, "invalid GPUPartitionSpec annotation, err: ", id="partition: a text"),

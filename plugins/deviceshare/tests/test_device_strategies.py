@@ -20,7 +20,7 @@ from koordpy_api.koordinator import (
     decode_device_allocated,
 )
 from koordpy_api.objects import Pod
-from koordpy_deviceshare.args import DeviceShareArgs
+from koordpy_deviceshare.args import ALLOCATORS, DeviceShareArgs
 
 from .deviceshare_stage import Host
 
@@ -78,6 +78,19 @@ def chosen(host: Host, pod: Pod) -> list[int]:
 def test_the_strategy_says_which_of_four_cards_a_quarter_gets(args: Args, minors: tuple[int, int, int]) -> None:
     tables = (percent(75, 50, 25, 0), percent(0, 25, 50, 75), percent(50, 75, 0, 25))
     assert tuple(chosen(host_with(args, used), make_pod(requests=QUARTER))[0] for used in tables) == minors
+
+
+@pytest.mark.parametrize(
+    ("used", "strategy", "minor"),
+    [
+        pytest.param(used, strategy, minor, id=f"used {' '.join(map(str, used))}, {strategy}: minor {minor}")
+        for used, minors in (((75, 50, 25, 0), (0, 0, 3)), ((0, 25, 50, 75), (0, 3, 0)))
+        for strategy, minor in zip(ALLOCATORS, minors, strict=True)
+    ],
+)
+def test_on_the_node_of_article_4_2_a_quarter_gets_this_card(used: tuple[int, ...], strategy: str, minor: int) -> None:
+    host = host_with({"allocator": strategy}, percent(*used))
+    assert chosen(host, make_pod(requests=QUARTER)) == [minor]
 
 
 @pytest.mark.parametrize("args", [DEFAULT, BINPACK, SPREAD, LEAST, MOST, {}])
