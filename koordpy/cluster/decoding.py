@@ -48,7 +48,7 @@ class ObjectDecoder(Generic[K]):
         self._type = kind
         self._report = report
         self._fast = msgspec.json.Decoder(kind)
-        self._reported: dict[tuple[str, str, str], None] = {}
+        self._reported: dict[tuple[str, str, str, str], None] = {}
 
     def decode(self, raw: bytes | msgspec.Raw) -> K:
         """Raises: UndecodableObject."""
@@ -83,7 +83,7 @@ class ObjectDecoder(Generic[K]):
         raise UndecodableObject(self.kind.name, identity.key, problem, meta.uid, meta.resource_version)
 
     def _say(self, key: str, uid: str, problem: Problem) -> None:
-        mark = (key, uid, problem.path)
+        mark = (key, uid, problem.path, problem.value)
         if mark in self._reported:
             return
         if len(self._reported) >= _REMEMBERED:

@@ -174,6 +174,8 @@ class Scheduler:
             handlers[kind].append(WakeUp(self.queue))
         handlers[Node].append(NodeEvents(self.cache, self.queue, report))
         handlers[Pod].append(PodEvents(self.cache, self.queue, self.frameworks.__contains__, report, self._release))
+        for told in handlers.values():
+            told.append(self.around.problems)
         return handlers
 
     def _informer(self, kind: type[KubeObject], handlers: list[ObjectHandler[Any]]) -> Informer[Any]:

@@ -366,7 +366,21 @@ def test_o30_what_an_extender_accounts_for_is_ignored_by_every_profile_instead_o
     [
         row("nothing set", "{}", []),
         row("an allocator", "{allocator: binpack}", []),
-        row("a strategy", "{scoringStrategy: {type: MostAllocated}}", []),
+        row(
+            "a strategy",
+            "{scoringStrategy: {type: MostAllocated, resources: [{name: koordinator.sh/rdma, weight: 1}]}}",
+            [],
+        ),
+        row(
+            "a strategy that looks at nothing",
+            "{scoringStrategy: {type: MostAllocated}}",
+            ["scoringStrategy.resources"],
+        ),
+        row(
+            "a resource that no Device reports",
+            "{scoringStrategy: {type: MostAllocated, resources: [{name: koordinator.sh/gpu-memroy, weight: 1}]}}",
+            ["scoringStrategy.resources"],
+        ),
         row("models", "{gpuShareUnsupportedModels: [{model: T4}]}", []),
         row("NUMA nodes", "{disableDeviceNUMATopologyAlignment: true}", ["disableDeviceNUMATopologyAlignment"]),
     ],

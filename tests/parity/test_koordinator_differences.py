@@ -15,6 +15,7 @@ from koordpy_api.koordinator import (
     GPU_CORE,
     GPU_MEMORY,
     GPU_MEMORY_RATIO,
+    GPU_SHARED,
     NVIDIA_GPU,
     RDMA,
     SCHEDULING_PREFIX,
@@ -73,6 +74,35 @@ def test_cores_of_two_cards_with_bytes_are_two_cards() -> None:
     per_card = {GPU_CORE: 100, GPU_MEMORY: 8 * GI, GPU_MEMORY_RATIO: 50}
     asked = make_pod(requests={GPU_CORE: 200, GPU_MEMORY: "16Gi"})
     assert given(staged(gpu(0), gpu(1)), asked) == {0: per_card, 1: per_card}
+
+
+def test_bytes_that_do_not_divide_over_cards_are_rounded_up() -> None:
+    for asked in ({GPU_CORE: 200, GPU_MEMORY: 1}, {GPU_SHARED: 2, GPU_MEMORY: 1}):
+        cards = given(staged(gpu(0), gpu(1)), make_pod(requests=asked))
+        assert [cards[minor][GPU_MEMORY] for minor in (0, 1)] == [1, 1]
+
+
+def test_more_core_than_the_cards_have_is_refused_with_what_would_be_right() -> None:
+    refusal = staged(gpu(0), gpu(1)).pre_filter(make_pod(requests={GPU_CORE: 200, GPU_MEMORY_RATIO: 100}))
+    assert refusal is not None
+    assert refusal.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert refusal.message.endswith(
+        "koordinator.sh/gpu-core: 200 is of 2 cards, but koordinator.sh/gpu-memory-ratio: 100 of 1; "
+        "ask koordinator.sh/gpu-memory-ratio: 200 for all of their memory, or add koordinator.sh/gpu.shared: 2"
+    )
+
+
+def test_a_designated_card_that_is_not_there_refuses_the_node_and_not_the_attempt() -> None:
+    annotations = {
+        DEVICE_ALLOCATED: json.dumps({"gpu": [{"minor": 5, "resources": HALF}]}),
+        "internal.scheduling.koordinator.sh/scheduling-hint": '{"extensions":{"DeviceShare":{}}}',
+    }
+    stage, pod = staged(gpu(0)), make_pod(requests=HALF, annotations=annotations)
+    assert stage.pre_filter(pod) is None
+    refusal = stage.filter(pod)
+    assert refusal is not None
+    assert refusal.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert refusal.reasons[0].startswith("fillGPUTotalMem failed: no healthy gpu device with minor 5 of allocation")
 
 
 @pytest.mark.parametrize("amount", ["500m", "0.5"])

@@ -18,9 +18,14 @@ GPU_MINORS: Final = SCHEDULING_PREFIX + "gpu-minors"
 GPU_UUIDS: Final = "koordpy.dev/gpu-uuids"
 """With GPU_MINORS: what an environment by the downward API needs. Never read back; DEVICE_ALLOCATED is what counts."""
 
+HOLDS_NOTHING: Final[Mapping[str, str]] = {DEVICE_ALLOCATED: "{}", GPU_MINORS: "", GPU_UUIDS: ""}
+"""What says that a Pod holds no device. A Binding can overwrite an annotation, and remove none."""
+
 DEVICE_ALLOCATE_HINT: Final = SCHEDULING_PREFIX + "device-allocate-hint"
 DEVICE_JOINT_ALLOCATE: Final = SCHEDULING_PREFIX + "device-joint-allocate"
 GPU_PARTITION_SPEC: Final = SCHEDULING_PREFIX + "gpu-partition-spec"
+GPU_PARTITIONS: Final = SCHEDULING_PREFIX + "gpu-partitions"
+"""On a Device: which of its cards form partitions."""
 SCHEDULING_HINTS: Final = (
     "internal.scheduling.koordinator.sh/scheduling-hint",
     SCHEDULING_PREFIX + "scheduling-hint",

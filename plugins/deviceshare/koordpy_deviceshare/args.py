@@ -5,9 +5,20 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from koordpy_api.args import MAX_WEIGHT, AsTuple, PluginArgs
-from koordpy_api.koordinator import GPU_MEMORY, GPU_MEMORY_RATIO
+from koordpy_api.koordinator import (
+    FPGA,
+    GPU_CORE,
+    GPU_MEMORY,
+    GPU_MEMORY_RATIO,
+    NPU_CORE,
+    NPU_CPU,
+    NPU_DVPP,
+    RDMA,
+)
 
 ALLOCATORS: Final = ("default", "binpack", "spread")
+SCORED: Final = (GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO, NPU_CORE, NPU_CPU, NPU_DVPP, RDMA, FPGA)
+"""What a Device reports of its devices, so that a score can look at it."""
 
 
 class DeviceResource(PluginArgs):
@@ -89,10 +100,20 @@ class DeviceShareArgs(PluginArgs):
     gpu_share_unsupported_models: Annotated[tuple[UnsupportedModel, ...], AsTuple] = ()
 
     def not_in_effect(self) -> list[str]:
-        """This version looks at no topology, and knows no templates."""
-        said = []
+        """This version looks at no topology, knows no templates, and scores by nothing that no Device reports."""
+        said = self._blind_scoring()
         if self.disable_device_numa_topology_alignment:
             said.append("disableDeviceNUMATopologyAlignment: cards are not aligned with NUMA nodes")
         if self.gpu_shared_resource_templates_config != DEFAULT_TEMPLATES:
             said.append("gpuSharedResourceTemplatesConfig: there are no partition templates")
         return said
+
+    def _blind_scoring(self) -> list[str]:
+        listed = self.scoring_strategy.resources
+        if not listed:
+            return ["scoringStrategy.resources: none are named, so all nodes and all cards of one are rated alike"]
+        return [
+            f"scoringStrategy.resources: {each.name} is nothing that a Device reports; it is one of {', '.join(SCORED)}"
+            for each in listed
+            if each.name not in SCORED
+        ]

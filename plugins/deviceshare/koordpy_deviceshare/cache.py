@@ -11,7 +11,7 @@ from koordpy_api.errors import AnnotationError, Problem
 from koordpy_api.koordinator import DEVICE_ALLOCATED, Allocations
 from koordpy_api.objects import Device, Pod
 from koordpy_deviceshare.dialects import Wish, read_allocations, read_wish
-from koordpy_deviceshare.listing import read_device
+from koordpy_deviceshare.listing import NO_LISTING, Listing, read_device
 from koordpy_deviceshare.model import NO_DEVICES, NodeDevices
 from koordpy_deviceshare.node_book import NodeBook, Record, Sums
 from koordpy_deviceshare.request import DeviceRequest, TypeRequest
@@ -167,9 +167,9 @@ class DeviceCache:
         """Has somebody said, in this run, which devices the node has?"""
         return node in self._had_device
 
-    def vendor_of(self, node: str) -> str:
-        """Whose cards the node's Device lists; "" if it does not say."""
-        return "" if (book := self._books.get(node)) is None else book.listing.vendor
+    def listing_of(self, node: str) -> Listing:
+        """What the node's Device says, or said last."""
+        return NO_LISTING if (book := self._books.get(node)) is None else book.listing
 
     def unreadable_on(self, node: str, leaving: frozenset[str] = frozenset()) -> tuple[str, ...]:
         """Pods (namespace/name) on this node that hold nobody knows what."""

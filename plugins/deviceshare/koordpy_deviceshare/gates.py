@@ -15,10 +15,12 @@ class Gates:
     def __init__(self, args: DeviceShareArgs) -> None:
         self._whole_only = frozenset((each.vendor, each.model) for each in args.gpu_share_unsupported_models)
 
-    def refuse(self, request: DeviceRequest, node: NodeInfo, vendor: str) -> Status | None:
+    def refuse(
+        self, request: DeviceRequest, node: NodeInfo, vendor: str, *, has_partitions: bool = False
+    ) -> Status | None:
         """Why this Pod cannot be here, however much is left; None if it can.
 
-        vendor: of the node's cards, as its Device says it; one that nobody knows may be any.
+        vendor, has_partitions: as the node's Device says it; a vendor that nobody knows may be any.
         """
         if (gpus := request.gpus) is None:
             return None
@@ -32,8 +34,8 @@ class Gates:
                 kind = node.labels.get(GPU_VENDOR, ""), node.labels.get(GPU_MODEL, "")
                 if kind in self._whole_only:
                     return refusals.not_shared(*kind)
-        elif request.partitioned:  # no node is known to have partitions yet
-            return refusals.no_partitions()
+        elif request.partitioned:
+            return refusals.partitions_not_known() if has_partitions else refusals.no_partitions()
         return refusals.no_topology() if gpus.scope else None  # nor where its devices sit
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from koordpy_api.errors import Problem, QuantityError
-from koordpy_api.koordinator import GPU_MODEL, GPU_VENDOR, current_names
+from koordpy_api.koordinator import GPU_MODEL, GPU_PARTITIONS, GPU_VENDOR, current_names
 from koordpy_api.objects import Device, DeviceInfo
 from koordpy_api.quantity import value_of
 from koordpy_api.resources import Amounts
@@ -16,11 +16,15 @@ Listed = dict[str, dict[int, Card]]
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One Device as it was last seen. model, vendor: of all cards of the node; "" unknown."""
+    """One Device as it was last seen. model, vendor: of all cards of the node; "" unknown.
+
+    has_partitions: does it say which of its cards form partitions?
+    """
 
     listed: Listed
     model: str = ""
     vendor: str = ""
+    has_partitions: bool = False
     problems: tuple[Problem, ...] = ()
 
 
@@ -49,8 +53,8 @@ def read_device(device: Device) -> Listing:
         card, wrong = _read_card(f"spec.devices[{places[0]}]", minor, device.spec.devices[places[0]])
         listed.setdefault(kind, {})[minor] = card
         problems += wrong
-    labels = device.metadata.labels
-    return Listing(listed, labels.get(GPU_MODEL, ""), labels.get(GPU_VENDOR, ""), tuple(problems))
+    labels, has_partitions = device.metadata.labels, GPU_PARTITIONS in device.metadata.annotations
+    return Listing(listed, labels.get(GPU_MODEL, ""), labels.get(GPU_VENDOR, ""), has_partitions, tuple(problems))
 
 
 def _claimed_twice(kind: str, minor: int, place: int) -> Problem:

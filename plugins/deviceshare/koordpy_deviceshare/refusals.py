@@ -14,7 +14,8 @@ OTHER_VENDOR: Final = "node(s) had cards of another vendor"
 NO_TOPOLOGY: Final = "node(s) missing GPU Device Topology Tree"
 NO_PARTITIONS: Final = "node(s) missing GPU Partition Table"
 NO_PROVIDER: Final = "GPUIsolationProviderHAMICore not found on the node"
-NO_TEMPLATE: Final = "no matched GPU shared resource template"
+PARTITIONS_NOT_KNOWN: Final = "node(s) had a GPU Partition Table, and koordpy knows no GPU partitions yet"
+NO_TEMPLATE: Final = "no matched GPU shared resource template; koordpy knows no GPU resource templates yet"
 
 _MOST_HOLDERS: Final = 20
 """So many pods of one card are named; a longer list helps nobody."""
@@ -120,8 +121,14 @@ def no_partitions() -> Status:
     return Status.unresolvable(NO_PARTITIONS)
 
 
+def partitions_not_known() -> Status:
+    """Never ignored: the Pod could get cards that form none."""
+    return Status.unresolvable(PARTITIONS_NOT_KNOWN)
+
+
 def no_designated(error: Exception, node_name: str) -> Status:
-    return Status.error(f"fillGPUTotalMem failed: {error}, node: {node_name}")
+    """Upstream answers Error with this text, which ends the attempt though the next node may have the device."""
+    return Status.unresolvable(f"fillGPUTotalMem failed: {error}, node: {node_name}")
 
 
 def insufficient(shortage: Shortage) -> Status:

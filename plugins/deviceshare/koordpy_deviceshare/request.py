@@ -20,8 +20,8 @@ class TypeRequest:
     """What is asked of one device type.
 
     asked: the Pod's sum, vendors' names written as core and ratio.
-    count, per_device: how it is divided. per_device holds percent or bytes of memory, not both; what does not divide
-    evenly is lost. on_every: instead of `count`, one on each device that `selector` takes.
+    count, per_device: how it is divided. per_device holds percent or bytes of memory, not both; bytes that
+    do not divide evenly are rounded up. on_every: instead of `count`, one on each device that `selector` takes.
     selector: None takes every device that a Pod may get.
     strategy: the Pod's own wish which of the devices that fit; "" as the profile says.
     scope: the topology that all devices must share; "" any.

@@ -20,7 +20,15 @@ from koordpy_deviceshare.allocator import allocate, shortage
 from koordpy_deviceshare.args import DeviceShareArgs
 from koordpy_deviceshare.cache import DeviceCache, cards_of_a_plugin
 from koordpy_deviceshare.designated import NoSuchDevice, limited_to
-from koordpy_deviceshare.dialects import RESOURCES, Wish, check_pod, read_wish, tells_the_same
+from koordpy_deviceshare.dialects import (
+    RESOURCES,
+    Wish,
+    check_pod,
+    disown,
+    read_wish,
+    says_something,
+    tells_the_same,
+)
 from koordpy_deviceshare.gates import Gates, refuse_without_device
 from koordpy_deviceshare.listing import read_device
 from koordpy_deviceshare.metrics import AllocationCount, show_cards
@@ -111,7 +119,9 @@ class DeviceShare:
         request, node = state.read(WISH).request, node_info.name
         if not self._cache.has_device(node):
             return refuse_without_device(request, node_info, is_plain=self._cache.is_plain(node))
-        if (refusal := self._gates.refuse(request, node_info, self._cache.vendor_of(node))) is not None:
+        of = self._cache.listing_of(node)
+        refusal = self._gates.refuse(request, node_info, of.vendor, has_partitions=of.has_partitions)
+        if refusal is not None:
             return refusal
         devices = self._devices(state, request, node)
         if isinstance(devices, Status):
@@ -162,10 +172,11 @@ class DeviceShare:
 
     @hookimpl
     def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> PreBindPlan | None:
-        if (held := state.get(HELD)) is None:
-            return None
-        told = state.read(WISH).dialect.to_annotations(held)
-        return PreBindPlan(PodPatch({**told, **encode_gpu_lists(held.devices)}))
+        # A Pod made from another's YAML tells of devices that it does not get; after a restart it would be believed.
+        told = disown(pod.metadata.annotations)
+        if (held := state.get(HELD)) is not None:
+            told |= {**state.read(WISH).dialect.to_annotations(held), **encode_gpu_lists(held.devices)}
+        return PreBindPlan(PodPatch(told)) if told else None
 
     def _devices(self, state: CycleState, request: DeviceRequest, node_name: str) -> NodeDevices | Status:
         """What the Pod may get of a node, as Filter and Reserve see it alike; a refusal if that cannot be said."""
@@ -211,10 +222,11 @@ class DeviceShare:
     def _says_something_new(self, old: PodInfo, new: Pod, node_name: str) -> bool:
         """Most updates touch only a Pod's status; but the first one after a bind settles what we assumed.
 
-        Then we also learn of a bind by which a device plugin chose the cards.
+        Then we also learn of a bind by which a device plugin chose the cards, and of an annotation that the bind left
+        standing, since somebody else wrote it.
         """
         if not tells_the_same(old.annotations, new.metadata.annotations):
             return True
         if self._cache.knows(node_name, new.uid):
             return self._cache.is_assumed(node_name, new.uid)
-        return cards_of_a_plugin(new) > 0
+        return says_something(new.metadata.annotations) or cards_of_a_plugin(new) > 0

@@ -108,7 +108,7 @@ class Host:
     def plan(self, pod: Pod, node: str = "node") -> str:
         """PreBind: the text of the annotation."""
         plan = self.plugin.pre_bind(self.states[pod.uid], pod, node)
-        return "" if plan is None else plan.pod.annotations[DEVICE_ALLOCATED]
+        return "" if plan is None else plan.pod.annotations.get(DEVICE_ALLOCATED, "")
 
     def bind(self, pod: Pod, node: str = "node") -> Pod:
         """A whole cycle and its echo. Fails the test if the Pod is refused."""

@@ -72,6 +72,9 @@ foreign = st.sampled_from(
     ]
 )
 
+leftover = st.none() | foreign
+"""What a Pod's YAML says of devices before it is bound: nothing, mostly, or what was copied with another Pod's."""
+
 
 class Books(RuleBasedStateMachine):
     """The host and the API server, doing whatever they may do.
@@ -123,10 +126,11 @@ class Books(RuleBasedStateMachine):
 
     # Our own pods
 
-    @rule(node=nodes, requests=asked)
-    def hold(self, node: str, requests: Amounts) -> None:
+    @rule(node=nodes, requests=asked | st.just({}), copied=leftover)
+    def hold(self, node: str, requests: Amounts, copied: str | None) -> None:
         self.names += 1
-        pod = make_pod(f"ours-{self.names}", requests=requests)
+        annotations = None if copied is None else {DEVICE_ALLOCATED: copied}
+        pod = make_pod(f"ours-{self.names}", requests=requests, annotations=annotations)
         before = self.host.plugin.books.devices_of(node)
         if (refusal := self.do("hold", pod, node)) is not None:
             self.sights.add("refused")
@@ -137,7 +141,8 @@ class Books(RuleBasedStateMachine):
         was = {card.minor: card for card in before.gpus}
         changed = [card for card in self.host.plugin.books.devices_of(node).gpus if card != was[card.minor]]
         assert all(card.health is Health.HEALTHY for card in changed)
-        if text := self.do("plan", pod, node):  # none: a node that only a device plugin knows
+        text = self.do("plan", pod, node)
+        if text not in ("", "{}"):  # else it gets none, or its node's device plugin gives them
             self.sights.add("placed")
             self.ours[pod.uid] = (node, text)
             assert sorted(card.minor for card in changed) == [d.minor for d in decode_device_allocated(text)["gpu"]]
@@ -159,11 +164,15 @@ class Books(RuleBasedStateMachine):
     def echo(self, data: st.DataObject) -> None:
         pod, node = self.held.pop(data.draw(st.sampled_from(sorted(self.held))))
         before, reported = self.host.plugin.books.devices_of(node), self.host.reports.copy()
-        self.bound[pod.uid] = assigned(pod, node, self.ours.get(pod.uid, ("", None))[1])
+        self.bound[pod.uid] = self._as_bound(pod, node)
         self.do("see_again", pod, self.bound[pod.uid])
         assert pod.uid not in self.ours or self.host.plugin.books.devices_of(node) == before
         assert not self.host.plugin.books.is_assumed(node, pod.uid)
         assert self.host.reports == reported
+
+    def _as_bound(self, pod: Pod, node: str) -> Pod:
+        """With what our Binding has written over whatever it said before."""
+        return assigned(pod, node, self.host.plan(pod, node) or None)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data())
@@ -224,7 +233,7 @@ class Books(RuleBasedStateMachine):
         """arrived: did the binds that were under way reach the API server?"""
         for pod, node in self.held.values():
             if arrived:
-                self.bound[pod.uid] = assigned(pod, node, self.ours.get(pod.uid, ("", None))[1])
+                self.bound[pod.uid] = self._as_bound(pod, node)
                 self.host.see_again(pod, self.bound[pod.uid])
             else:
                 self.ours.pop(pod.uid, None)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from koordpy.testing import make_device, make_node, make_pod
@@ -18,6 +19,7 @@ from koordpy_api.koordinator import (
     GPU_MEMORY_RATIO,
     GPU_MODEL,
     GPU_PARTITION_SPEC,
+    GPU_PARTITIONS,
     GPU_VENDOR,
     NVIDIA_GPU,
     RDMA,
@@ -183,6 +185,16 @@ def test_a_model_that_is_not_shared_is_given_whole_only() -> None:
     assert filtered(host, make_pod(requests=HALF), node_with({GPU_VENDOR: "huawei", GPU_MODEL: "other"})) is None
 
 
+def test_a_table_of_partitions_that_is_there_is_not_said_to_be_missing() -> None:
+    host, device = Host(), make_device("node", 2)
+    annotations = {GPU_PARTITIONS: '{"2":[{"minors":[0,1],"gpuLinkType":"NVLink","allocationScore":1}]}'}
+    meta = msgspec.structs.replace(device.metadata, annotations=annotations)
+    host.list_device(msgspec.structs.replace(device, metadata=meta))
+    pod = make_pod(requests={NVIDIA_GPU: 2}, annotations={GPU_PARTITION_SPEC: "{}"})
+    reason = "node(s) had a GPU Partition Table, and koordpy knows no GPU partitions yet"
+    assert filtered(host, pod, node_with()) == Status.unresolvable(reason)
+
+
 @pytest.mark.parametrize(
     ("annotations", "reason"),
     [
@@ -255,9 +267,9 @@ def test_a_designation_gives_nothing_that_is_not_there(host: Host, pod: Pod) -> 
     assert (refusal.code, refusal.reasons) == (Code.UNSCHEDULABLE, ("Insufficient gpu devices",))
 
 
-def test_a_designated_card_that_is_not_there_is_an_error(host: Host) -> None:
+def test_a_designated_card_that_is_not_there_refuses_the_node_and_not_the_attempt(host: Host) -> None:
     text = "fillGPUTotalMem failed: no healthy gpu device with minor 7 of allocation, node: node"
-    assert host.try_node(designated({GPU: 100}, m7=WHOLE)) == Status.error(text)
+    assert host.try_node(designated({GPU: 100}, m7=WHOLE)) == Status.unresolvable(text)
 
 
 def test_an_old_allocation_without_the_scheduling_hint_designates_nothing(host: Host) -> None:

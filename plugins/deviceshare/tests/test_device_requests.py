@@ -72,18 +72,19 @@ def combination(*names: str) -> str:
             {GPU_CORE: 25, GPU_MEMORY_RATIO: 100},
             id="little core and the memory of two cards",
         ),
-        pytest.param(
-            {GPU_CORE: 200, GPU_MEMORY_RATIO: 100},
-            1,
-            {GPU_CORE: 200, GPU_MEMORY_RATIO: 100},
-            id="more core than the one card has",
-        ),
         pytest.param({GPU_SHARED: 2, GPU_MEMORY: "8Gi"}, 2, {GPU_MEMORY: 4 * GI}, id="bytes of two cards"),
         pytest.param(
             {GPU_SHARED: 3, GPU_MEMORY: "10Gi"},
             3,
-            {GPU_MEMORY: 3579139413},
-            id="bytes that do not divide are rounded down",
+            {GPU_MEMORY: 3579139414},
+            id="bytes that do not divide are rounded up, so that no less is booked than may be used",
+        ),
+        pytest.param({GPU_SHARED: 2, GPU_MEMORY: 1}, 2, {GPU_MEMORY: 1}, id="one byte is booked on each of two cards"),
+        pytest.param(
+            {GPU_CORE: 200, GPU_MEMORY: 1},
+            2,
+            {GPU_CORE: 100, GPU_MEMORY: 1},
+            id="one byte beside the core of two cards",
         ),
         pytest.param({GPU_SHARED: 4, GPU_MEMORY_RATIO: 100}, 4, {GPU_MEMORY_RATIO: 25}, id="a quarter of four cards"),
         pytest.param(
@@ -145,6 +146,18 @@ def test_a_request_is_divided_over_cards(requests: Requests, count: int, per_car
             combination(GPU_CORE, GPU_MEMORY_RATIO),
             f"{GPU_CORE}: 101: above 100 only multiples of 100 are devices, ask for 100 or 200",
             id="core of a card and a bit",
+        ),
+        pytest.param(
+            {GPU_CORE: 200, GPU_MEMORY_RATIO: 50},
+            combination(GPU_CORE, GPU_MEMORY_RATIO),
+            f"ask {GPU_MEMORY_RATIO}: 200 for all of their memory, or add {GPU_SHARED}: 2",
+            id="more core than the one card has",
+        ),
+        pytest.param(
+            {GPU_CORE: 300, GPU_MEMORY_RATIO: 200},
+            combination(GPU_CORE, GPU_MEMORY_RATIO),
+            f"{GPU_CORE}: 300 is of 3 cards, but {GPU_MEMORY_RATIO}: 200 of 2; ask {GPU_MEMORY_RATIO}: 300",
+            id="the core of three cards with the memory of two",
         ),
         pytest.param(
             {GPU_MEMORY_RATIO: 250},
@@ -238,7 +251,9 @@ def test_three_device_types_in_one_pod_are_three_requests() -> None:
 
 def test_a_slice_of_an_npu_is_refused_as_long_as_there_are_no_templates() -> None:
     answer = Host().begin(make_pod(requests={GPU_SHARED: 1, NPU_CORE: 4, NPU_CPU: 4, GPU_MEMORY: "12Gi"}))
-    assert answer == Status.unresolvable("no matched GPU shared resource template")
+    assert answer == Status.unresolvable(
+        "no matched GPU shared resource template; koordpy knows no GPU resource templates yet"
+    )
 
 
 def test_a_request_that_is_not_its_limit_is_refused() -> None:

@@ -9,8 +9,8 @@ from koordpy_api.quantity import format_binary, format_decimal
 from tests.parity.model import books, requests
 from tests.parity.model.amounts import Amounts, read_amounts
 from tests.parity.model.device import completed
-from tests.parity.model.differences import ALL_SHORT, Differences
-from tests.parity.model.flat import LASTING, Given, Node, Refused
+from tests.parity.model.differences import ALL_SHORT, CORE_FITS, DESIGNATED_HERE, Differences
+from tests.parity.model.flat import LASTING, NODE, Given, Node, Refused
 
 Case = Mapping[str, Any]
 Said = dict[str, Any]
@@ -46,17 +46,24 @@ def score(case: Case, differences: Differences) -> Said:
 
 
 def validate(case: Case, differences: Differences) -> Said:
-    text = requests.refusal(read_amounts(case["req"]))
+    text = requests.refusal(read_amounts(case["req"]), differences)
     return {"ok": True} if text is None else {"error": text}
 
 
 def percard(case: Case, differences: Differences) -> Said:
+    if (text := requests.refusal(read_amounts(case["req"]), differences)) and CORE_FITS in differences:
+        return {"error": text}
     divided = requests.per_card(read_amounts(case["req"]), differences)
     return {"count": divided.count, "per_card": divided.per_card, "shared": divided.shared}
 
 
 def fill(case: Case, differences: Differences) -> Said:
-    return completed(read_amounts(case["alloc"]), read_amounts(case["total"]), differences)
+    if not (total := read_amounts(case["total"])):
+        text = "no healthy gpu device with minor 0 of allocation"
+        if DESIGNATED_HERE not in differences:
+            return {"code": "Error", "error": text}
+        return {"code": LASTING, "reasons": [f"fillGPUTotalMem failed: {text}, node: {NODE}"]}
+    return completed(read_amounts(case["alloc"]), total, differences)
 
 
 def cache(case: Case, differences: Differences) -> Said:

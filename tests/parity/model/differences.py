@@ -23,8 +23,20 @@ ALL_CARDS: Final = "all cards"
 BY_RECORD: Final = "by record"
 """A Pod holds what was booked for it, and gives exactly that back; a text that cannot be read changes nothing."""
 
+BYTES_UP: Final = "bytes rounded up"
+"""Bytes that are divided over cards are rounded up, not down."""
+
+CORE_FITS: Final = "core fits"
+"""More core than the cards have that the memory ratio asks for is refused before any node is looked at."""
+
+DESIGNATED_HERE: Final = "designated here"
+"""A designated card that a node lacks refuses that node, and does not end the attempt."""
+
 Differences = frozenset[str]
 NONE: Final[Differences] = frozenset()
 ALL: Final[Differences] = frozenset(
-    {UNREPORTED, EXACT_PERCENT, BOTH_FORMS, CORES_AND_BYTES, ALL_SHORT, ALL_CARDS, BY_RECORD}
+    {
+        *(UNREPORTED, EXACT_PERCENT, BOTH_FORMS, CORES_AND_BYTES, ALL_SHORT, ALL_CARDS, BY_RECORD),
+        *(BYTES_UP, CORE_FITS, DESIGNATED_HERE),
+    }
 )

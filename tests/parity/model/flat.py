@@ -23,6 +23,7 @@ from tests.parity.model.differences import (
     ALL_CARDS,
     ALL_SHORT,
     BOTH_FORMS,
+    DESIGNATED_HERE,
     NONE,
     UNREPORTED,
     Differences,
@@ -74,7 +75,7 @@ class Node:
     def prefilter(self) -> str | None:
         """The text of a refusal."""
         asked = requests.by_type(requests.pod_sum(self._case["pod"]))
-        texts = [text for kind in asked if (text := requests.refusal(asked[kind]))]
+        texts = [text for kind in asked if (text := requests.refusal(asked[kind], self._differences))]
         if not texts and requests.is_slice(asked.get("gpu", {})):
             return "no matched GPU shared resource template"  # there are no templates on a flat node
         return texts[0] if texts else None
@@ -107,7 +108,9 @@ class Node:
         for minor, amounts in given.devices.get("gpu", {}).items():
             if is_zero(total := self._total["gpu"].get(minor, {})):
                 why = f"no healthy gpu device with minor {minor} of allocation, node: {NODE}"
-                return Refused("Error", (f"fillGPUTotalMem failed: {why}",))
+                return Refused(
+                    LASTING if DESIGNATED_HERE in self._differences else "Error", (f"fillGPUTotalMem failed: {why}",)
+                )
             done[minor] = completed(amounts, total, self._differences)
         return Given(given.devices | ({"gpu": done} if done else {}))
 

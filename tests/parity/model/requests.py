@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from koordpy_api import koordinator as names
 from tests.parity.model.amounts import Amounts, plus, read_amounts
-from tests.parity.model.differences import CORES_AND_BYTES, NONE, Differences
+from tests.parity.model.differences import BYTES_UP, CORE_FITS, CORES_AND_BYTES, NONE, Differences
 
 SHARED, CORE, MEMORY, RATIO = names.GPU_SHARED, names.GPU_CORE, names.GPU_MEMORY, names.GPU_MEMORY_RATIO
 NPU_CORE, NPU_CPU, NPU_DVPP = names.NPU_CORE, names.NPU_CPU, names.NPU_DVPP
@@ -57,14 +57,15 @@ def by_type(total: Amounts) -> dict[str, Amounts]:
     return {kind: asked for kind, asked in split.items() if asked}
 
 
-def refusal(asked: Amounts) -> str | None:
+def refusal(asked: Amounts, differences: Differences = NONE) -> str | None:
     """Of one device type. A text that ends in "[" goes on with names."""
     if not asked:
         return "pod request should not be empty"
     for name in BY_UNIT:
         if name in asked and not _is_share_or_cards(asked[name]):
             return f"invalid resource unit {name}: {asked[name]}"
-    return None if _is_permitted(asked) else "invalid resource device requests: ["
+    is_permitted = _is_permitted(asked) and not (CORE_FITS in differences and _core_is_beyond(asked))
+    return None if is_permitted else "invalid resource device requests: ["
 
 
 def is_slice(asked: Amounts) -> bool:
@@ -89,7 +90,7 @@ def per_card(asked: Amounts, differences: Differences = NONE) -> PerCard:
         per[RATIO] = asked[RATIO] // count
         return PerCard(count, per, per[RATIO] < 100)
     if MEMORY in asked:
-        per[MEMORY] = asked[MEMORY] // count
+        per[MEMORY] = -(-asked[MEMORY] // count) if BYTES_UP in differences else asked[MEMORY] // count
     return PerCard(count, per, MEMORY in asked)
 
 
@@ -101,6 +102,10 @@ def _cards(asked: Amounts, differences: Differences) -> int:
     if CORES_AND_BYTES in differences and MEMORY in asked and asked.get(CORE, 0) > 100:
         return asked[CORE] // 100
     return 1
+
+
+def _core_is_beyond(asked: Amounts) -> bool:
+    return {*asked} == {CORE, RATIO} and asked[CORE] > 100 * _cards(asked, NONE)
 
 
 def _is_share_or_cards(amount: int) -> bool:

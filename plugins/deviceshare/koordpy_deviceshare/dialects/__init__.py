@@ -30,6 +30,11 @@ class Dialect(Protocol):
         """The annotations that `to_annotations` writes and `from_annotations` reads."""
         ...
 
+    @property
+    def HOLDS_NOTHING(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the module
+        """All annotations that are written with a Pod that gets devices, as they read on one that gets none."""
+        ...
+
     def read(self, pod: Pod) -> DeviceRequest | Status | None:
         """What the Pod asks in this dialect; None if it speaks another, a refusal if it cannot be granted anywhere."""
         ...
@@ -113,6 +118,25 @@ def read_allocations(annotations: Mapping[str, str]) -> Allocations | None:
         for device_type, devices in allocations.items():
             merged.setdefault(device_type, []).extend(devices)
     return merged
+
+
+def disown(annotations: Mapping[str, str]) -> dict[str, str]:
+    """What to write over annotations that tell of devices which the Pod does not hold: copied, or of an earlier try."""
+    return {
+        key: nothing
+        for dialect in DIALECTS
+        for key, nothing in dialect.HOLDS_NOTHING.items()
+        if annotations.get(key, nothing) != nothing
+    }
+
+
+def says_something(annotations: Mapping[str, str]) -> bool:
+    """Is there a word about devices that is read, and that is not plainly none?"""
+    return any(
+        annotations.get(key, nothing := dialect.HOLDS_NOTHING[key]) != nothing
+        for dialect in DIALECTS
+        for key in dialect.ANNOTATIONS
+    )
 
 
 def tells_the_same(old: Mapping[str, str], new: Mapping[str, str]) -> bool:

@@ -80,6 +80,21 @@ def _by_percent(gpu: Amounts) -> str:
     return ""
 
 
+def _by_percent_of_equally_many(gpu: Amounts) -> str:
+    """The ratio says how many cards; more core than they have could never be given."""
+    if wrong := _by_percent(gpu):
+        return wrong
+    core, ratio = gpu[GPU_CORE], gpu[GPU_MEMORY_RATIO]
+    wanted, cards = core // 100, max(1, ratio // 100)
+    if core <= 100 * cards:
+        return ""
+    shared = "" if ratio % wanted else f", or add {GPU_SHARED}: {wanted}"
+    return (
+        f"{GPU_CORE}: {format_decimal(core)} is of {wanted} cards, but {GPU_MEMORY_RATIO}: {format_decimal(ratio)} of"
+        f" {cards}; ask {GPU_MEMORY_RATIO}: {format_decimal(core)} for all of their memory{shared}"
+    )
+
+
 def _evenly_shared(gpu: Amounts) -> str:
     """Core and ratio must divide over the cards without a rest, and no card may give more than all of itself."""
     cards = gpu[GPU_SHARED]
@@ -104,7 +119,7 @@ _PERMITTED: Final[Mapping[frozenset[str], Rule]] = {
     frozenset({GPU_MEMORY}): _any,
     frozenset({GPU_MEMORY_RATIO}): _by_percent,
     frozenset({GPU_CORE, GPU_MEMORY}): _by_percent,
-    frozenset({GPU_CORE, GPU_MEMORY_RATIO}): _by_percent,
+    frozenset({GPU_CORE, GPU_MEMORY_RATIO}): _by_percent_of_equally_many,
     frozenset({NPU_CORE, GPU_MEMORY_RATIO}): _by_percent,
     frozenset({GPU_SHARED, GPU_MEMORY}): _evenly_shared,
     frozenset({GPU_SHARED, GPU_MEMORY_RATIO}): _evenly_shared,

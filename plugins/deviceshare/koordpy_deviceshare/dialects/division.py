@@ -1,4 +1,5 @@
-"""How Koordinator's sums are divided over devices. Whole numbers; what does not divide evenly is lost, as upstream.
+"""How Koordinator's sums are divided over devices, in whole numbers. Bytes are rounded up: what is booked is never less
+than what the Pod may use. Percent divide evenly, or the Pod is refused.
 
 Source: Koordinator's deviceshare device_allocator.go (GPU), device_handler_default.go (RDMA, FPGA).
 """
@@ -50,7 +51,7 @@ def _over_cards(gpu: Amounts) -> tuple[int, Amounts]:
         cards = core // 100
     per_card = {name: gpu[name] // cards for name in _DIVIDED if name in gpu}
     memory = GPU_MEMORY_RATIO if GPU_MEMORY_RATIO in gpu else GPU_MEMORY
-    return cards, per_card | ({memory: gpu[memory] // cards} if memory in gpu else {})
+    return cards, per_card | ({memory: -(-gpu[memory] // cards)} if memory in gpu else {})
 
 
 def _over_instances(amount: int, hint: Hint) -> tuple[int, int, bool]:

@@ -7,6 +7,7 @@ device_allocator.go). Sums over the containers decide, as there.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from koordpy_api import koordinator
 from koordpy_api.errors import AnnotationError, QuantityError
 from koordpy_api.koordinator import (
     DEPRECATED_RESOURCES,
@@ -33,6 +34,7 @@ from koordpy_deviceshare.vendors import WHOLE_CARD_NAMES
 
 NAMES: Final = DEVICE_RESOURCES | DEPRECATED_RESOURCES.keys()
 ANNOTATIONS: Final = (DEVICE_ALLOCATED,)
+HOLDS_NOTHING: Final = koordinator.HOLDS_NOTHING
 
 
 def read(pod: Pod) -> DeviceRequest | Status | None:

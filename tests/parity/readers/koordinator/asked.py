@@ -61,7 +61,7 @@ def _per_card(case: Case, wanted: Mapping[str, Any]) -> Outcome:
 def ask_per_card(case: Case) -> Mapping[str, Any]:
     request = request_of({"pod": {"requests": case["req"]}})
     if not isinstance(request, DeviceRequest) or (gpus := request.gpus) is None:
-        return {"error": request.message if isinstance(request, Status) else "no GPU asked for"}
+        return {"error": answers.upstreams_part(request.message) if isinstance(request, Status) else "no GPU asked for"}
     return {"count": gpus.count, "per_card": dict(gpus.per_device), "shared": not gpus.is_whole}
 
 
