@@ -68,6 +68,8 @@ def matching(folder: Path, patterns: Sequence[str]) -> list[Path]:
     wrong: list[Problem] = []
     for pattern in patterns:
         try:
+            if any("**" in step and step != "**" for step in pattern.split("/")):  # which newer Pythons read as *
+                raise ValueError("** stands alone between slashes")
             files = {path for path in folder.glob(pattern) if _is_manifest(path)}
         except (ValueError, NotImplementedError) as error:  # an empty one, an absolute one, a**b
             wrong.append(Problem("files", pattern, f"no pattern of files in {folder}: {error}"))
