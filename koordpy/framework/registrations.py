@@ -10,8 +10,10 @@ from typing import Any, Final
 from koordpy.errors import PluginError
 from koordpy.framework.declaration import Declaration
 from koordpy.framework.points import REFUSING_POINTS, REGISTRATION_HOOK
+from koordpy.queue.changes import of_kind
 from koordpy_api import ActionType, ClusterEvent, EventRegistration
 from koordpy_api.events import NODE, POD, RESOURCES, HintFunction
+from koordpy_api.objects import Kind
 
 EVERY_EVENT: Final = tuple(
     ClusterEvent(resource, ActionType.ALL)
@@ -40,15 +42,18 @@ class Registration:
     hint: HintFunction | None = None
 
 
-def registrations_of(declaration: Declaration, ask: Callable[..., Any] | None) -> list[Registration]:
-    """What holds for one plugin. ask: its bound hook, if it has one.
+def registrations_of(
+    declaration: Declaration, ask: Callable[..., Any] | None, watched: Sequence[Kind] = ()
+) -> list[Registration]:
+    """What holds for one plugin. ask: its bound hook, if it has one. watched: the kinds that its profile watches.
 
     Raises: PluginError if the hook raises, or answers something that is no registration.
     """
     if declaration.points.isdisjoint(REFUSING_POINTS):
         return []
     if ask is None:
-        return [Registration(declaration.name, event) for event in EVERY_EVENT]
+        events = [*EVERY_EVENT, *(of_kind(kind, ActionType.ALL) for kind in watched)]
+        return [Registration(declaration.name, event) for event in dict.fromkeys(events)]
     try:
         answers = ask()
     except (Exception, SystemExit) as error:

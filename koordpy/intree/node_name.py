@@ -1,6 +1,19 @@
 """NodeName: a Pod that names its node runs there or nowhere."""
 
-from koordpy_api import CycleState, Handle, NoArgs, NodeInfo, Status, hookimpl
+from collections.abc import Sequence
+
+from koordpy_api import (
+    ActionType,
+    ClusterEvent,
+    CycleState,
+    EventRegistration,
+    Handle,
+    NoArgs,
+    NodeInfo,
+    Status,
+    hookimpl,
+)
+from koordpy_api.events import NODE
 from koordpy_api.objects import Pod
 
 REFUSAL = Status.unresolvable("node(s) didn't match the requested node name")
@@ -18,3 +31,7 @@ class NodeName:
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
         wanted = pod.spec.node_name
         return REFUSAL if wanted and wanted != node_info.name else None
+
+    @hookimpl
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return [EventRegistration(ClusterEvent(NODE, ActionType.ADD))]

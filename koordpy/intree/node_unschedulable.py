@@ -1,7 +1,21 @@
 """NodeUnschedulable: a cordoned node takes only Pods that tolerate it."""
 
-from koordpy_api import CycleState, Handle, NoArgs, NodeInfo, Status, hookimpl
-from koordpy_api.objects import Pod, Taint
+from collections.abc import Sequence
+
+from koordpy_api import (
+    ActionType,
+    ClusterEvent,
+    CycleState,
+    EventRegistration,
+    Handle,
+    NoArgs,
+    NodeInfo,
+    QueueingHint,
+    Status,
+    hookimpl,
+)
+from koordpy_api.events import NODE, POD
+from koordpy_api.objects import KubeObject, Node, Pod, Taint
 from koordpy_api.selectors import is_tolerated
 
 REFUSAL = Status.unresolvable("node(s) were unschedulable")
@@ -18,6 +32,28 @@ class NodeUnschedulable:
 
     @hookimpl
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
-        if not node_info.unschedulable or is_tolerated(CORDON, pod.spec.tolerations):
+        if not node_info.unschedulable or _tolerates(pod):
             return None
         return REFUSAL
+
+    @hookimpl
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return [
+            EventRegistration(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), _is_uncordoned),
+            EventRegistration(ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), _tolerates_now),
+        ]
+
+
+def _tolerates(pod: Pod) -> bool:
+    return is_tolerated(CORDON, pod.spec.tolerations)
+
+
+def _is_uncordoned(pod: Pod, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+    """Also a new node that never was cordoned."""
+    was_open = isinstance(old, Node) and not old.spec.unschedulable
+    is_open = isinstance(new, Node) and not new.spec.unschedulable
+    return QueueingHint.when(is_open and not was_open)
+
+
+def _tolerates_now(pod: Pod, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+    return QueueingHint.when(isinstance(new, Pod) and new.uid == pod.uid and _tolerates(new))

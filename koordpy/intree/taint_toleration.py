@@ -5,8 +5,22 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from koordpy_api import CycleState, Handle, NoArgs, NodeInfo, StateKey, Status, hookimpl, share
-from koordpy_api.objects import Pod, Toleration
+from koordpy_api import (
+    ActionType,
+    ClusterEvent,
+    CycleState,
+    EventRegistration,
+    Handle,
+    NoArgs,
+    NodeInfo,
+    QueueingHint,
+    StateKey,
+    Status,
+    hookimpl,
+    share,
+)
+from koordpy_api.events import NODE, POD
+from koordpy_api.objects import KubeObject, Node, Pod, Taint, Toleration
 from koordpy_api.selectors import is_tolerated
 
 REFUSAL = Status.unresolvable("node(s) had untolerated taint(s)")
@@ -26,10 +40,7 @@ class TaintToleration:
 
     @hookimpl
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
-        for taint in node_info.taints:
-            if taint.effect in HARD_EFFECTS and not is_tolerated(taint, pod.spec.tolerations):
-                return REFUSAL
-        return None
+        return None if _tolerates(pod, node_info.taints) else REFUSAL
 
     @hookimpl
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> None:
@@ -51,3 +62,25 @@ class TaintToleration:
         """The node with the most such taints gets 0, one without any 100. Source: helper.DefaultNormalizeScore."""
         most = scores.max()
         scores[:] = 100 if most == 0 else 100 - 100 * scores // most
+
+    @hookimpl
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return [
+            EventRegistration(ClusterEvent(NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), _is_tolerated_now),
+            EventRegistration(ClusterEvent(POD, ActionType.UPDATE_POD_TOLERATION), _is_itself),
+        ]
+
+
+def _tolerates(pod: Pod, taints: Sequence[Taint]) -> bool:
+    hard = (taint for taint in taints if taint.effect in HARD_EFFECTS)
+    return all(is_tolerated(taint, pod.spec.tolerations) for taint in hard)
+
+
+def _is_tolerated_now(pod: Pod, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+    """Also a new node that needs no toleration."""
+    before = isinstance(old, Node) and _tolerates(pod, old.spec.taints)
+    return QueueingHint.when(isinstance(new, Node) and not before and _tolerates(pod, new.spec.taints))
+
+
+def _is_itself(pod: Pod, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+    return QueueingHint.when(new is not None and new.metadata.uid == pod.uid)

@@ -2,49 +2,43 @@
 
     add ──▶ active ──pop──▶ in flight ──done──▶ (gone)
               ▲                │
-              │ time is up     └──add_back──▶ backing off, or unschedulable
-              └────────────────────────────────┘      │ wake_all: something changed that may help
-                         ▲                            │ or five minutes passed
-                         └────────────────────────────┘
+              │ time is up     ├──add_back──▶ backing off  ◀──┐ something happened that may help,
+              └────────────────│──────────────────┘           │ or five minutes passed
+                               └──add_back──▶ unschedulable ──┘
 
-On each way to active a plugin may gate the pod: it then waits aside, and is asked again whenever something changed.
-A plain queue: every change of the cluster that may help wakes every unschedulable pod, within its back-off.
+On each way to active a plugin may gate the pod: it then waits aside until something happens for which that plugin is
+registered, and is asked again. What happens while a pod is in flight counts for it when it comes back.
 Source: pkg/scheduler/backend/queue (scheduling_queue.go).
 """
 
 import asyncio
-import heapq
-from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import count
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from koordpy.clock import Clock
-from koordpy.queue.backoff import Backoff
-from koordpy_api import QueuedPod, SortKey, Status
-from koordpy_api.objects import Pod
+from koordpy.queue.backoff import Backoff, BackoffQueue
+from koordpy.queue.changes import pod_events
+from koordpy.queue.heap import PodHeap
+from koordpy.queue.hints import Hints, NoMeter, QueueMeter, Worth
+from koordpy.queue.inflight import Happening, InFlight
+from koordpy.queue.pod_info import NOBODY, QueuedPodInfo
+from koordpy_api import ClusterEvent, Code, QueuedPod, SortKey, Status
+from koordpy_api.objects import KubeObject, Pod
 
 MAX_IN_UNSCHEDULABLE_S: Final = 300.0
-_NANO: Final = 10**9
-# So many entries of pods that are elsewhere by now may lie in the heap of those that wait; more are swept out.
-_STALE_ENTRIES: Final = 1000
 
+# Why a pod moves, beside the cluster's events; upstream's labels.
+ADDED: Final = "UnschedulablePodAdd"
+UPDATED: Final = "UnschedulablePodUpdate"
+BACKOFF_OVER: Final = "BackoffComplete"
+POPPED_EARLY: Final = "PopFromBackoffQ"
+FLUSHED: Final = "UnschedulableTimeout"
+ACTIVATED: Final = "ForceActivate"
+FAILED: Final = "ScheduleAttemptFailure"
 
-@dataclass(slots=True)
-class QueuedPodInfo:
-    """A pod in the queue, with its history. Times in seconds of the monotonic clock."""
-
-    pod: Pod
-    queued_at: float
-    first_queued_at: float
-    attempts: int = 0
-    failures: int = 0
-    errors: int = 0
-
-    def view(self) -> QueuedPod:
-        """What `queue_sort` sees."""
-        queued_at, first = int(self.queued_at * _NANO), int(self.first_queued_at * _NANO)
-        return QueuedPod(self.pod, queued_at, first, self.attempts)
+Gate = Callable[[Pod, str], Status | None]
+"""Why this pod must not be tried now, if there is a reason. The plugin of the second argument is asked first."""
 
 
 class SchedulingQueue:
@@ -55,71 +49,116 @@ class SchedulingQueue:
         sort_key: Callable[[QueuedPod], SortKey],
         clock: Clock,
         backoff: Backoff,
-        gate: Callable[[Pod], Status | None] = lambda pod: None,
+        gate: Gate = lambda pod, first: None,
+        hints: Hints | None = None,
+        meter: QueueMeter = NoMeter(),
     ) -> None:
-        """gate: why this pod must not be tried now, if there is a reason."""
         self._sort_key = sort_key
-        self._gate = gate
         self._clock = clock
-        self._backoff = backoff
-        self._sequence = count()
+        self._gate = gate
+        self._hints = hints or Hints()
+        self._meter = meter
         self._work = asyncio.Event()
-        # The heaps may hold entries whose pod is elsewhere by now; the maps below say what is true.
-        self._active_heap: list[tuple[SortKey, int, str]] = []
-        self._ready_heap: list[tuple[float, int, str]] = []
-        self._active: dict[str, tuple[int, QueuedPodInfo]] = {}
-        self._waiting: dict[str, tuple[int, QueuedPodInfo]] = {}
-        self._unschedulable: dict[str, QueuedPodInfo] = {}
+        self._active = PodHeap()
+        self._backoff = BackoffQueue(backoff, sort_key)
+        self._unschedulable: dict[str, QueuedPodInfo] = {}  # in the order of their queued_at
         self._gated: dict[str, QueuedPodInfo] = {}
-        self._in_flight: dict[str, QueuedPodInfo] = {}
+        self._in_flight = InFlight()
+        self._refusals: Counter[tuple[str, str]] = Counter()
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def sizes(self) -> dict[str, int]:
         """By the names of scheduler_pending_pods."""
-        unschedulable = len(self._unschedulable)
         return {
             "active": len(self._active),
-            "backoff": len(self._waiting) - unschedulable,
-            "unschedulable": unschedulable,
+            "backoff": len(self._backoff),
+            "unschedulable": len(self._unschedulable),
             "gated": len(self._gated),
         }
 
     def is_in_flight(self, uid: str) -> bool:
-        return uid in self._in_flight
+        return self._in_flight.get(uid) is not None
+
+    def pods(self) -> Iterator[tuple[str, Pod]]:
+        """(place, pod) of every pod, for whoever checks that none is in two places."""
+        places: Mapping[str, Iterable[QueuedPodInfo]] = {
+            "active": self._active,
+            "backoff": self._backoff,
+            "unschedulable": self._unschedulable.values(),
+            "gated": self._gated.values(),
+            "in flight": self._in_flight,
+        }
+        return ((place, queued.pod) for place, some in places.items() for queued in some)
+
+    def inflight_events(self) -> Mapping[str, int]:
+        """By the labels of scheduler_inflight_events."""
+        return self._in_flight.counts()
+
+    def rejected_by(self) -> Mapping[tuple[str, str], int]:
+        """(plugin, profile) → how many pods that are not in flight it refused or gates."""
+        return self._refusals
 
     # -- what the informers say --------------------------------------------------------------------------------------
 
     def add(self, pod: Pod) -> None:
         """A pod that nobody has tried yet, or a newer version of one that waits."""
         uid = pod.uid
-        if (flying := self._in_flight.get(uid)) is not None:
-            flying.pod = pod
-        elif uid in self._active:
-            queued = self._active[uid][1]
-            queued.pod = pod
-            self._push_active(queued)
-        elif uid in self._waiting or uid in self._gated:
-            queued = self._gated[uid] if uid in self._gated else self._waiting[uid][1]
+        if (queued := self._in_flight.get(uid)) is not None:
             before, queued.pod = queued.pod, pod
-            if _asks_differently(before, pod):
-                self._wake(queued)
+            for event in pod_events(before, pod):
+                self._record(event, before, pod)
+        elif (queued := self._active.get(uid)) is not None:
+            queued.pod = pod
+            self._active.push(self._sort_key(queued.view()), queued)
+        elif (queued := self._backoff.get(uid)) is not None:
+            queued.pod = pod
+            self._backoff.add(queued)
+        elif (queued := self._unschedulable.get(uid) or self._gated.get(uid)) is not None:
+            before, queued.pod = queued.pod, pod
+            self._updated(queued, before)
         else:
             now = self._clock.monotonic()
-            self._admit(QueuedPodInfo(pod, now, now))
+            self._activate(QueuedPodInfo(pod, now, now), ADDED)
 
     def delete(self, uid: str) -> None:
         """The pod is gone, or no longer ours to schedule. One in flight will not be queued again."""
-        self._active.pop(uid, None)
-        self._waiting.pop(uid, None)
-        self._unschedulable.pop(uid, None)
-        self._gated.pop(uid, None)
-        self._in_flight.pop(uid, None)
+        removed = self._active.remove(uid) or self._backoff.remove(uid)
+        removed = removed or self._unschedulable.pop(uid, None) or self._gated.pop(uid, None)
+        if removed is not None:
+            self._blame(removed, NOBODY)
+        self._in_flight.end(uid)
 
-    def wake_all(self) -> None:
-        """Something changed that may make room: nobody waits longer than his back-off."""
-        for queued in [*self._unschedulable.values(), *self._gated.values()]:
-            self._wake(queued)
+    def happened(
+        self,
+        event: ClusterEvent,
+        old: KubeObject | None,
+        new: KubeObject | None,
+        allow: Callable[[Pod], bool] | None = None,
+    ) -> None:
+        """Something changed in the cluster: whom it may help is tried again, within his back-off.
+
+        old, new: the object before and after it. allow: the pods for which it counts; all if it is None.
+        """
+        if (concern := self._hints.concern(event)) is None:
+            return
+        began = self._clock.monotonic()
+        for waiting in (self._unschedulable, self._gated):
+            for queued in [each for each in waiting.values() if self._hints.may_help(each, concern)]:
+                if allow is None or allow(queued.pod):
+                    self._requeue(queued, self._hints.worth(queued, concern, old, new), concern.label)
+        self._in_flight.record(Happening(concern, concern.label, old, new))
+        self._meter.event_handled(concern.label, self._clock.monotonic() - began)
+
+    def activate(self, uids: Iterable[str]) -> None:
+        """These pods are to be tried now, whatever their back-off; one in flight as soon as it is back."""
+        for uid in uids:
+            if (queued := self._backoff.remove(uid)) is not None:
+                self._push_active(queued, ACTIVATED)
+            elif (queued := self._unschedulable.get(uid) or self._gated.get(uid)) is not None:
+                self._activate(queued, ACTIVATED)
+            elif self.is_in_flight(uid):
+                self._in_flight.record(Happening(None, ACTIVATED, only=uid))
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
@@ -127,13 +166,14 @@ class SchedulingQueue:
         """The next pod, as soon as there is one. It is in flight until done or add_back."""
         while True:
             wait_s = self._move_ready()
-            while self._active_heap:
-                _, sequence, uid = heapq.heappop(self._active_heap)
-                if self._active.get(uid, (None,))[0] == sequence:
-                    _, queued = self._active.pop(uid)
-                    queued.attempts += 1
-                    self._in_flight[uid] = queued
-                    return queued
+            if (queued := self._active.pop()) is None and (queued := self._backoff.pop_early()) is not None:
+                self._meter.incoming("active", POPPED_EARLY)
+            if queued is not None:
+                queued.attempts += 1
+                self._blame(queued, NOBODY)
+                queued.pending = NOBODY
+                self._in_flight.begin(queued)
+                return queued
             self._work.clear()
             try:
                 async with asyncio.timeout(wait_s):
@@ -143,90 +183,138 @@ class SchedulingQueue:
 
     def done(self, uid: str) -> None:
         """The attempt ended and the pod need not be queued again."""
-        self._in_flight.pop(uid, None)
+        self._in_flight.end(uid)
 
-    def add_back(self, queued: QueuedPodInfo, *, refused: bool, wait_for_change: bool) -> bool:
-        """After a failed attempt. refused: plugins said no, as opposed to something having broken.
+    def add_back(
+        self, queued: QueuedPodInfo, refused_by: frozenset[str] = NOBODY, pending: frozenset[str] = NOBODY
+    ) -> bool:
+        """After a failed attempt. refused_by: the plugins that said no; nobody if something broke.
 
-        wait_for_change: nothing could have changed since the refusal, so it waits until something does.
+        pending: those of them that will wake the pod themselves.
         Returns whether it was queued: not if it was deleted or bound meanwhile.
         """
-        uid = queued.pod.uid
-        if self._in_flight.pop(uid, None) is None:
+        if (missed := self._in_flight.end(queued.pod.uid)) is None:
             return False
         queued.queued_at = self._clock.monotonic()
-        queued.failures, queued.errors = (queued.failures + 1, 0) if refused else (queued.failures, queued.errors + 1)
-        if wait_for_change:
-            self._unschedulable[uid] = queued
-            self._push_waiting(queued, queued.queued_at + MAX_IN_UNSCHEDULABLE_S)
+        queued.was_flushed = False
+        if refused_by:
+            queued.failures, queued.errors = queued.failures + 1, 0
         else:
-            self._wake(queued)
+            queued.errors += 1
+        self._blame(queued, refused_by)
+        queued.pending = pending
+        worth = self._worth_after(queued, missed)
+        if worth is Worth.NO:
+            self._unschedulable[queued.pod.uid] = queued
+            self._meter.incoming("unschedulable", FAILED)
+        else:
+            self._requeue(queued, worth, FAILED)
         return True
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _ready_at(self, queued: QueuedPodInfo) -> float:
-        return queued.queued_at + self._backoff.seconds(queued.errors or queued.failures)
+    def _record(self, event: ClusterEvent, old: Pod, new: Pod) -> None:
+        if (concern := self._hints.concern(event)) is not None:
+            self._in_flight.record(Happening(concern, concern.label, old, new))
 
-    def _wake(self, queued: QueuedPodInfo) -> None:
-        """To its back-off, which may be over already; unless it is gated."""
-        self._unschedulable.pop(queued.pod.uid, None)
-        if not self._is_gated(queued):
-            self._push_waiting(queued, self._ready_at(queued))
+    def _updated(self, queued: QueuedPodInfo, before: Pod) -> None:
+        """A pod that waits for something to happen changed itself; that may be it."""
+        for event in pod_events(before, queued.pod):
+            concern = self._hints.concern(event)
+            if concern is not None and self._hints.may_help(queued, concern):
+                self._requeue(queued, self._hints.worth(queued, concern, before, queued.pod), concern.label)
+            if queued.pod.uid not in self._unschedulable and queued.pod.uid not in self._gated:
+                return
 
-    def _admit(self, queued: QueuedPodInfo) -> None:
+    def _worth_after(self, queued: QueuedPodInfo, missed: Iterable[Happening]) -> Worth:
+        """Is another attempt worth while, after what happened during the last one?
+
+        Of several events, each may say that it alone was not what helped, and together they may have been.
+        """
+        if not queued.refused_by:
+            return Worth.AFTER_BACKOFF
+        found, asked = Worth.NO, 0
+        for each in missed:
+            if each.concern is None:
+                worth = Worth.AFTER_BACKOFF if each.only == queued.pod.uid else Worth.NO
+            elif self._hints.may_help(queued, each.concern):
+                worth, asked = self._hints.worth(queued, each.concern, each.old, each.new), asked + 1
+            else:
+                continue
+            if worth is Worth.AT_ONCE:
+                return worth
+            found = worth if found is Worth.NO else found
+            if found is Worth.AFTER_BACKOFF and not queued.pending:
+                return found
+        return Worth.AFTER_BACKOFF if asked > 1 else found
+
+    def _requeue(self, queued: QueuedPodInfo, worth: Worth, label: str) -> None:
+        if worth is Worth.NO:
+            return
+        if worth is Worth.AT_ONCE or self._backoff.ready_at(queued) <= self._clock.monotonic():
+            self._activate(queued, label)
+        elif not self._is_gated(queued, label):
+            self._backoff.add(queued)
+            self._meter.incoming("backoff", label)
+            self._work.set()
+
+    def _activate(self, queued: QueuedPodInfo, label: str) -> None:
         """To the active pods, unless it is gated."""
-        if not self._is_gated(queued):
-            self._push_active(queued)
+        if not self._is_gated(queued, label):
+            self._push_active(queued, label)
 
-    def _is_gated(self, queued: QueuedPodInfo) -> bool:
-        """Ask; a pod that is gated is nowhere else."""
+    def _is_gated(self, queued: QueuedPodInfo, label: str) -> bool:
+        """Ask; one that is gated is nowhere else, and one that is not waits for nothing any more."""
         uid = queued.pod.uid
-        if self._gate(queued.pod) is None:
+        answer = self._gate(queued.pod, queued.gated_by)
+        self._unschedulable.pop(uid, None)
+        if answer is None:
             self._gated.pop(uid, None)
+            queued.gated_by = ""
             return False
-        self._waiting.pop(uid, None)
-        self._gated[uid] = queued
+        queued.gated_by = answer.plugin
+        self._blame(queued, queued.refused_by | {answer.plugin})
+        if answer.code is Code.ERROR:  # no event may ever mend a plugin that breaks: ask again in five minutes
+            self._gated.pop(uid, None)
+            queued.queued_at = self._clock.monotonic()
+            self._unschedulable[uid] = queued
+            self._work.set()
+        elif uid not in self._gated:
+            self._gated[uid] = queued
+        else:
+            return True
+        self._meter.incoming("unschedulable", label)
         return True
 
-    def _push_active(self, queued: QueuedPodInfo) -> None:
-        sequence = next(self._sequence)
-        self._active[queued.pod.uid] = sequence, queued
-        heapq.heappush(self._active_heap, (self._sort_key(queued.view()), sequence, queued.pod.uid))
+    def _push_active(self, queued: QueuedPodInfo, label: str) -> None:
+        if queued.first_attempt_at is None:
+            queued.first_attempt_at = self._clock.monotonic()
+        self._active.push(self._sort_key(queued.view()), queued)
+        self._meter.incoming("active", label)
         self._work.set()
 
-    def _push_waiting(self, queued: QueuedPodInfo, ready_at: float) -> None:
-        sequence = next(self._sequence)
-        self._waiting[queued.pod.uid] = sequence, queued
-        heapq.heappush(self._ready_heap, (ready_at, sequence, queued.pod.uid))
-        if len(self._ready_heap) > 2 * len(self._waiting) + _STALE_ENTRIES:
-            self._ready_heap = [each for each in self._ready_heap if self._waiting.get(each[2], (None,))[0] == each[1]]
-            heapq.heapify(self._ready_heap)
-        self._work.set()
+    def _blame(self, queued: QueuedPodInfo, refused_by: frozenset[str]) -> None:
+        """Count who refused it now, instead of who did before."""
+        for plugin in queued.refused_by - refused_by:
+            key = plugin, queued.profile
+            self._refusals[key] -= 1
+            if not self._refusals[key]:
+                del self._refusals[key]
+        for plugin in refused_by - queued.refused_by:
+            self._refusals[plugin, queued.profile] += 1
+        queued.refused_by = refused_by
 
     def _move_ready(self) -> float | None:
-        """Move every pod whose time has come to the active heap; how long until the next one, if any."""
+        """Move every pod whose time has come to the active ones; how long until the next one, if any."""
         now = self._clock.monotonic()
-        while self._ready_heap:
-            ready_at, sequence, uid = self._ready_heap[0]
-            is_current = self._waiting.get(uid, (None,))[0] == sequence
-            if is_current and ready_at > now:
-                return ready_at - now
-            heapq.heappop(self._ready_heap)
-            if is_current:
-                _, queued = self._waiting.pop(uid)
-                # After its back-off it was asked already; after five minutes of nothing, it was not.
-                if self._unschedulable.pop(uid, None) is None:
-                    self._push_active(queued)
-                else:
-                    self._admit(queued)
-        return None
-
-
-def _asks_differently(before: Pod, after: Pod) -> bool:
-    """Could this update make the pod fit? The echo of our own condition on it must not wake it."""
-    return (
-        before.spec != after.spec
-        or before.metadata.labels != after.metadata.labels
-        or before.metadata.annotations != after.metadata.annotations
-    )
+        while (queued := self._backoff.pop_ready(now)) is not None:
+            self._push_active(queued, BACKOFF_OVER)
+        while (leftover := next(iter(self._unschedulable.values()), None)) is not None:
+            if leftover.queued_at + MAX_IN_UNSCHEDULABLE_S > now:
+                break
+            leftover.was_flushed = True
+            self._requeue(leftover, Worth.AFTER_BACKOFF, FLUSHED)
+        times = [] if (ready_at := self._backoff.next_ready()) is None else [ready_at]
+        if leftover is not None:
+            times.append(leftover.queued_at + MAX_IN_UNSCHEDULABLE_S)
+        return max(min(times) - now, 0.0) if times else None

@@ -4,13 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from koordpy.testing import make_pod, pod_manifest, read_object
-from koordpy.virtual_time import run
 from koordpy_api.objects import Pod
-from tests.queue.waiting_room import WaitingRoom, in_virtual_time, now
+from tests.queue.waiting_room import PROFILE, REFUSED, WaitingRoom, in_virtual_time, now
 
 UID = "uid-default-web"
 GONE = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
@@ -33,7 +30,7 @@ def test_an_unschedulable_pod_waits_until_something_changes() -> None:
     async def scene(room: WaitingRoom) -> None:
         await room.refuse(web())
         assert await room.is_empty_for(299)
-        room.queue.wake_all()
+        room.change()
         assert await room.pop_at() == 299
 
     in_virtual_time(scene)
@@ -52,8 +49,8 @@ def test_a_change_wakes_a_pod_within_its_back_off(change_at: float, popped_at: f
     async def scene(room: WaitingRoom) -> None:
         await room.refuse(web())
         await asyncio.sleep(change_at)
-        room.queue.wake_all()
-        assert await room.pop_at() == popped_at
+        room.change()
+        assert (await room.pop_when_busy())[0] == popped_at
 
     in_virtual_time(scene)
 
@@ -62,11 +59,11 @@ def test_many_changes_wake_a_pod_once() -> None:
     async def scene(room: WaitingRoom) -> None:
         await room.refuse(web())
         for _ in range(5):
-            room.queue.wake_all()
-            await asyncio.sleep(0.3)
-        assert await room.pop_at() == 1.5
+            room.change()
+            await asyncio.sleep(0.25)
+        assert (await room.pop_when_busy())[0] == 1.25
         room.queue.done(UID)
-        room.queue.wake_all()
+        room.change()
         assert await room.is_empty_for(1000)
 
     in_virtual_time(scene)
@@ -75,8 +72,8 @@ def test_many_changes_wake_a_pod_once() -> None:
 def test_a_change_does_not_shorten_the_back_off_of_a_pod_that_failed_otherwise() -> None:
     async def scene(room: WaitingRoom) -> None:
         room.queue.add(web())
-        room.queue.add_back(await room.queue.pop(), refused=False, wait_for_change=False)
-        room.queue.wake_all()
+        room.queue.add_back(await room.queue.pop())
+        room.change()
         assert await room.pop_at() == 1
 
     in_virtual_time(scene)
@@ -85,9 +82,9 @@ def test_a_change_does_not_shorten_the_back_off_of_a_pod_that_failed_otherwise()
 def test_a_pod_that_was_woken_and_refused_again_waits_again() -> None:
     async def scene(room: WaitingRoom) -> None:
         await room.refuse(web())
-        room.queue.wake_all()
-        at, queued = await room.pop()
-        room.queue.add_back(queued, refused=True, wait_for_change=True)
+        room.change()
+        at, queued = await room.pop_when_busy()
+        room.queue.add_back(queued, REFUSED)
         assert at == 1
         assert await room.pop_at() == 1 + 300
 
@@ -98,12 +95,12 @@ def test_the_sizes_tell_where_pods_wait() -> None:
     async def scene(room: WaitingRoom) -> None:
         await room.refuse(make_pod("stuck"))
         room.queue.add(make_pod("failed"))
-        room.queue.add_back(await room.queue.pop(), refused=False, wait_for_change=False)
+        room.queue.add_back(await room.queue.pop())
         room.queue.add(make_pod("flying"))
         await room.queue.pop()
         room.queue.add(make_pod("fresh"))
         assert room.queue.sizes() == {"active": 1, "backoff": 1, "unschedulable": 1, "gated": 0}
-        room.queue.wake_all()
+        room.change()
         assert room.queue.sizes() == {"active": 1, "backoff": 2, "unschedulable": 0, "gated": 0}
 
     in_virtual_time(scene)
@@ -144,7 +141,7 @@ def test_a_newer_version_of_a_pod_in_flight_is_what_is_tried_again() -> None:
         room.queue.add(web(labels={"new": "yes"}))
         assert room.queue.is_in_flight(UID)
         assert room.queue.sizes() == GONE
-        room.queue.add_back(queued, refused=False, wait_for_change=False)
+        room.queue.add_back(queued)
         assert (await room.queue.pop()).pod.metadata.labels == {"new": "yes"}
 
     in_virtual_time(scene)
@@ -164,7 +161,7 @@ def test_an_update_that_may_make_an_unschedulable_pod_fit_wakes_it_within_its_ba
         await room.refuse(web())
         await asyncio.sleep(0.5)
         room.queue.add(newer)
-        at, queued = await room.pop()
+        at, queued = await room.pop_when_busy()
         assert (at, queued.pod) == (1, newer)
 
     in_virtual_time(scene)
@@ -194,7 +191,7 @@ def test_an_update_that_changes_nothing_of_what_a_pod_asks_does_not_wake_it(echo
 def test_an_update_does_not_shorten_the_back_off() -> None:
     async def scene(room: WaitingRoom) -> None:
         room.queue.add(web())
-        room.queue.add_back(await room.queue.pop(), refused=False, wait_for_change=False)
+        room.queue.add_back(await room.queue.pop())
         room.queue.add(web(labels={"a": "b"}))
         at, queued = await room.pop()
         assert (at, queued.pod.metadata.labels) == (1, {"a": "b"})
@@ -209,12 +206,12 @@ def test_a_deleted_pod_is_gone_from_every_state() -> None:
     async def scene(room: WaitingRoom) -> None:
         await room.refuse(make_pod("stuck"))
         room.queue.add(make_pod("failed"))
-        room.queue.add_back(await room.queue.pop(), refused=False, wait_for_change=False)
+        room.queue.add_back(await room.queue.pop())
         room.queue.add(make_pod("fresh"))
         for name in ("stuck", "failed", "fresh", "nobody"):
             room.queue.delete(f"uid-default-{name}")
         assert room.queue.sizes() == GONE
-        room.queue.wake_all()
+        room.change()
         assert await room.is_empty_for(1000)
 
     in_virtual_time(scene)
@@ -226,7 +223,7 @@ def test_n16_a_pod_deleted_in_flight_is_not_queued_again() -> None:
         queued = await room.queue.pop()
         room.queue.delete(UID)
         assert not room.queue.is_in_flight(UID)
-        assert room.queue.add_back(queued, refused=True, wait_for_change=True) is False
+        assert room.queue.add_back(queued, REFUSED) is False
         assert await room.is_empty_for(1000)
 
     in_virtual_time(scene)
@@ -262,53 +259,90 @@ def test_two_pods_of_one_name_are_told_apart_by_their_uid() -> None:
         queued = await room.queue.pop()
         room.queue.add(web(uid="second"))
         room.queue.delete("first")
-        assert room.queue.add_back(queued, refused=True, wait_for_change=False) is False
+        assert room.queue.add_back(queued, REFUSED) is False
         assert (await room.queue.pop()).pod.uid == "second"
         assert await room.is_empty_for(1000)
 
     in_virtual_time(scene)
 
 
-# -- any order -------------------------------------------------------------------------------------------------------
-
-STEPS = st.lists(
-    st.tuples(st.sampled_from(["add", "delete", "wake", "sleep", "refuse", "break", "done"]), st.integers(0, 3)),
-    max_size=60,
-)
+# -- on demand -----------------------------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
-@given(STEPS)
-def test_in_any_order_of_events_every_pod_that_lives_comes_out_once_and_nobody_else(
-    steps: list[tuple[str, int]],
-) -> None:
-    async def main() -> None:
-        room = WaitingRoom()
-        alive: set[str] = set()
-        for step, number in steps:
-            uid = f"uid-default-p{number}"
-            if step == "add":
-                room.queue.add(make_pod(f"p{number}", priority=number, labels={"at": str(now()).replace(".", "-")}))
-                alive.add(uid)
-            elif step == "delete":
-                room.queue.delete(uid)
-                alive.discard(uid)
-            elif step == "wake":
-                room.queue.wake_all()
-            elif step == "sleep":
-                await asyncio.sleep(number)
-            elif room.queue.sizes()["active"]:
-                queued = await room.queue.pop()
-                if step == "done":
-                    room.queue.done(queued.pod.uid)
-                    alive.discard(queued.pod.uid)
-                else:
-                    room.queue.add_back(queued, refused=step == "refuse", wait_for_change=step == "refuse")
-            assert sum(room.queue.sizes().values()) == len(alive)
-            assert min(room.queue.sizes().values()) >= 0
-        came = [(await room.queue.pop()).pod.uid for _ in alive]
-        assert sorted(came) == sorted(alive)
-        assert now() <= sum(number for step, number in steps if step == "sleep") + 301
-        assert await room.is_empty_for(1000)
+def test_whoever_is_activated_is_tried_at_once_whatever_he_waits_for() -> None:
+    async def scene(room: WaitingRoom) -> None:
+        await room.refuse(make_pod("stuck"))
+        room.queue.add(make_pod("failed"))
+        room.queue.add_back(await room.queue.pop())
+        room.queue.activate(["uid-default-stuck", "uid-default-failed", "nobody"])
+        assert [await room.pop_name(), await room.pop_name(), now()] == ["stuck", "failed", 0]
+        assert room.counts.came["active", "ForceActivate"] == 2
 
-    run(main())
+    in_virtual_time(scene)
+
+
+def test_whoever_is_activated_in_flight_comes_back_to_his_back_off_and_nobody_else_does() -> None:
+    async def scene(room: WaitingRoom) -> None:
+        for name in ("web", "other"):
+            room.queue.add(make_pod(name))
+        queued, other = [await room.queue.pop() for _ in range(2)]
+        room.queue.activate([UID])
+        room.queue.add_back(queued, REFUSED)
+        room.queue.add_back(other, REFUSED)
+        assert room.queue.sizes() == {**GONE, "backoff": 1, "unschedulable": 1}
+
+    in_virtual_time(scene)
+
+
+# -- what is counted -----------------------------------------------------------------------------------------------
+
+
+def test_every_place_and_every_refusal_is_counted_under_upstreams_labels() -> None:
+    async def scene(room: WaitingRoom) -> None:
+        queued = await room.refuse(web(), by=frozenset({"Fit", "Taints"}))
+        assert room.queue.rejected_by() == {("Fit", PROFILE): 1, ("Taints", PROFILE): 1}
+        room.change()
+        await room.queue.pop()
+        assert room.queue.rejected_by() == {}
+        room.queue.add_back(queued, REFUSED)
+        assert not queued.was_flushed
+        assert await room.pop_at() == 300
+        assert queued.was_flushed
+        assert room.counts.came == {
+            ("active", "UnschedulablePodAdd"): 1,
+            ("unschedulable", "ScheduleAttemptFailure"): 2,
+            ("backoff", "NodeUpdateNodeLabel"): 1,
+            ("active", "PopFromBackoffQ"): 1,
+            ("active", "UnschedulableTimeout"): 1,
+        }
+
+    in_virtual_time(scene)
+
+
+def test_a_deleted_pod_is_counted_no_longer() -> None:
+    async def scene(room: WaitingRoom) -> None:
+        await room.refuse(web())
+        room.queue.delete(UID)
+        assert room.queue.rejected_by() == {}
+        assert list(room.queue.pods()) == []
+
+    in_virtual_time(scene)
+
+
+def test_events_are_kept_for_attempts_under_way_and_no_longer() -> None:
+    async def scene(room: WaitingRoom) -> None:
+        room.change()
+        assert room.queue.inflight_events() == {"PodPopped": 0}
+        for name in ("web", "other"):
+            room.queue.add(make_pod(name))
+        await room.queue.pop()
+        room.change()
+        await room.queue.pop()
+        room.change()
+        assert room.queue.inflight_events() == {"PodPopped": 2, "NodeUpdateNodeLabel": 2}
+        room.queue.done(UID)
+        assert room.queue.inflight_events() == {"PodPopped": 1, "NodeUpdateNodeLabel": 1}
+        room.queue.done("uid-default-other")
+        assert room.queue.inflight_events() == {"PodPopped": 0}
+
+    in_virtual_time(scene)

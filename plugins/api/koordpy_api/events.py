@@ -92,9 +92,17 @@ class QueueingHint(Enum):
     SKIP = "skip"
     QUEUE = "queue"
 
+    @classmethod
+    def when(cls, may_help: bool) -> "QueueingHint":
+        return cls.QUEUE if may_help else cls.SKIP
+
 
 HintFunction = Callable[[Pod, KubeObject | None, KubeObject | None], QueueingHint]
-"""hint(pod, old, new): `old` is None for what came, `new` for what went."""
+"""hint(pod, old, new): `old` is None for what came, `new` for what went.
+
+Asked once per event and waiting Pod, after plugins were told of the event; so it must be quick. An exception counts as
+QUEUE. `pod` itself may be `new`: then it is the Pod that changed.
+"""
 
 
 @dataclass(frozen=True, slots=True)

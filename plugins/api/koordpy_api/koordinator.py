@@ -4,6 +4,7 @@ Source: Koordinator's apis/extension (resource.go, device_share.go). Scheduler, 
 this page.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
@@ -31,6 +32,12 @@ SCHEDULING_HINTS: Final = (
     SCHEDULING_PREFIX + "scheduling-hint",
 )
 """Where a hint for one scheduling attempt may stand; the first is today's."""
+
+PRIORITY: Final = "koordinator.sh/priority"
+"""A label: where a Pod stands among those of its spec.priority. An int32, or one of these words."""
+PRIORITY_WORDS: Final[Mapping[str, int]] = {"high": 1000, "medium": 0, "low": -1000}
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_INT32: Final = range(-(2**31), 2**31)
 
 GPU_ISOLATION_PROVIDER: Final = "koordinator.sh/gpu-isolation-provider"
 """A label, of pods and of nodes."""
@@ -112,6 +119,19 @@ def current_names(amounts: Mapping[str, RawQuantity]) -> dict[str, RawQuantity]:
     """The same amounts under today's names. A deprecated name counts only where the new one is absent."""
     renamed = {DEPRECATED_RESOURCES.get(name, name): amount for name, amount in amounts.items()}
     return {name: amounts.get(name, amount) for name, amount in renamed.items()}
+
+
+def read_priority(labels: Mapping[str, str]) -> int | Problem:
+    """What the label PRIORITY says; 0 without one, and a Problem if it says nothing that means something."""
+    if (text := labels.get(PRIORITY)) is None:
+        return 0
+    if (number := PRIORITY_WORDS.get(text)) is not None:
+        return number
+    if _NUMBER.fullmatch(text) and int(text) in _INT32:
+        return int(text)
+    return Problem(
+        f"metadata.labels[{PRIORITY}]", text, f"an int32, or one of {', '.join(PRIORITY_WORDS)}; it counts as 0"
+    )
 
 
 def encode_device_allocated(allocations: Allocations) -> str:

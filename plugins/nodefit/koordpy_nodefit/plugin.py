@@ -1,13 +1,26 @@
 """The plugin: what a Pod asks for is computed once, then compared with every node."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from koordpy_api import CycleState, Handle, NodeInfo, StateKey, Status, hookimpl, share
+from koordpy_api import (
+    CycleState,
+    EventRegistration,
+    Finding,
+    Handle,
+    NodeInfo,
+    PodMemo,
+    Problem,
+    StateKey,
+    Status,
+    hookimpl,
+    share,
+)
 from koordpy_api.objects import Pod
-from koordpy_api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, non_zero_requests, pod_requests
+from koordpy_api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, non_zero_requests, pod_requests
 from koordpy_nodefit.args import NodeResourcesFitArgs
 from koordpy_nodefit.scoring import rating
+from koordpy_nodefit.waking import Waking
 
 TOO_MANY_PODS = "Too many pods"
 # The order in which upstream lists its reasons; extended resources follow by name.
@@ -39,14 +52,19 @@ class NodeResourcesFit:
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._rate = rating(args.scoring_strategy)
         self._handle = handle
+        self._waiting = PodMemo(self._asked)
+        self._waking = Waking(handle.node_info, self._fits)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: Pod) -> None:
+        state.write(ASKED, self._asked(pod))
+
+    def _asked(self, pod: Pod) -> Asked:
         requests = pod_requests(pod)
         accounted = self._handle.accounted_resources
         order = sorted(requests, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
         compared = tuple((name, requests[name], name in accounted) for name in order if not self._is_ignored(name))
-        state.write(ASKED, Asked(compared, requests, non_zero_requests(pod)))
+        return Asked(compared, requests, non_zero_requests(pod))
 
     @hookimpl
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
@@ -73,6 +91,34 @@ class NodeResourcesFit:
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
         asked = state.read(ASKED)
         return self._rate(node_info, asked.requests, asked.non_zero)
+
+    @hookimpl
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return self._waking.registrations()
+
+    def _fits(self, pod: Pod, node_info: NodeInfo) -> bool:
+        state = CycleState()
+        state.write(ASKED, self._waiting.of(pod))
+        return self.filter(state, pod, node_info) is None
+
+    @hookimpl
+    def audit(self, nodes: Sequence[NodeInfo]) -> Sequence[Finding]:
+        """Nodes that gave away more than they have, as two schedulers can do that do not hear of each other in time."""
+        return [
+            Finding("Node", node.name, Problem(f"status.allocatable[{name}]", has, f"its pods ask for {asked}"))
+            for node in nodes
+            for name, has, asked in self._over(node)
+        ]
+
+    def _over(self, node: NodeInfo) -> Iterator[tuple[str, str, str]]:
+        """Resource, what there is, what is asked for; as people write amounts."""
+        if len(node.pods) > node.allowed_pods:
+            yield PODS, str(node.allowed_pods), str(len(node.pods))
+        for name, asked in sorted(node.requested.items()):
+            has = node.allocatable.get(name, 0)
+            if asked > has and name not in self._handle.accounted_resources and not self._is_ignored(name):
+                unit = "m" if name == CPU else ""
+                yield name, f"{has}{unit}", f"{asked}{unit}"
 
     def _is_ignored(self, resource: str) -> bool:
         """Only extended resources can be; Kubernetes' own are always compared."""

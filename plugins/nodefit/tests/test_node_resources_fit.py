@@ -399,3 +399,13 @@ def scored(harness: CycleHarness, pod: Pod) -> dict[str, int]:
     totals = harness.framework.run_score(state, pod, nodes)
     assert not isinstance(totals, Status)
     return {node.name: int(total) for node, total in zip(nodes, totals, strict=True)}
+
+
+def test_an_audit_tells_nodes_whose_pods_ask_for_more_than_there_is() -> None:
+    pods = on_oak({"cpu": 3, NPU: 1}, {"cpu": 2})
+    harness = CycleHarness([oak(cpu=4, pods=1, extended={NPU: 1}), oak(cpu=4, name="elm"), *pods], fit())
+    told = [str(finding) for finding in harness.framework.run_audit(harness.cache.update_snapshot().nodes)]
+    assert told == [
+        "Node oak: status.allocatable[pods] is '1': its pods ask for 2",
+        "Node oak: status.allocatable[cpu] is '4000m': its pods ask for 5000m",
+    ]

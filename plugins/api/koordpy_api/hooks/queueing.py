@@ -39,7 +39,8 @@ def events_to_register() -> Sequence[EventRegistration]:  # type: ignore[empty-b
     """Which events may help a Pod that this plugin refused?
 
     Called   once, when the profile is built.
-    Returns  the registrations; a plugin without this hook is registered for every event of the usual kinds.
+    Returns  the registrations; a plugin without this hook is registered for every event of the usual kinds, and of
+             those that some plugin of its profile watches.
     Raises   any exception keeps the profile from starting and is blamed on this plugin.
     Must not await or do I/O.
     Source   kube-scheduler EnqueueExtensions.

@@ -1,0 +1,78 @@
+"""After which changes the in-tree plugins let a Pod be tried again. Rows with an id like N24: kube-scheduler cases."""
+
+from typing import Any
+
+import pytest
+
+from koordpy.testing import CycleHarness, make_node, make_pod
+from koordpy_api.objects import KubeObject, Pod
+
+POD = make_pod("p")
+K, M = ({"key": key, "effect": "NoSchedule"} for key in ("k", "m"))
+SOFT = {"key": "k", "effect": "PreferNoSchedule"}
+ANY = [{"operator": "Exists"}]
+OTHER = [{"key": "x", "operator": "Exists"}]
+
+
+def node(*taints: dict[str, str], **more: Any) -> KubeObject:
+    return make_node("n1", taints=taints, **more)
+
+
+def itself(**more: Any) -> Pod:
+    return make_pod("p", **more)
+
+
+CORDONED = node(unschedulable=True)
+GATED = itself(scheduling_gates=["a", "b"])
+ROWS = [
+    ("N24 the only taint goes", "TaintToleration", node(K), node(), True),
+    ("N25 one of two taints goes", "TaintToleration", node(K, M), node(M), False),
+    ("a hard taint becomes a soft one", "TaintToleration", node(K), node(SOFT), True),
+    ("another taint comes", "TaintToleration", node(K), node(K, M), False),
+    ("it never had one and gets another label", "TaintToleration", node(), node(labels={"a": "b"}), False),
+    ("a node comes without a taint", "TaintToleration", None, node(), True),
+    ("a node comes with a taint", "TaintToleration", None, node(K), False),
+    ("a node goes", "TaintToleration", node(), None, False),
+    ("the pod tolerates more", "TaintToleration", itself(), itself(tolerations=ANY), True),
+    ("another pod tolerates more", "TaintToleration", make_pod("q"), make_pod("q", tolerations=ANY), False),
+    ("a node is uncordoned", "NodeUnschedulable", CORDONED, node(), True),
+    ("an open node gets rid of a taint", "NodeUnschedulable", node(K), node(), False),
+    ("a cordoned node loses a taint", "NodeUnschedulable", node(K, unschedulable=True), CORDONED, False),
+    ("an open node comes", "NodeUnschedulable", None, node(), True),
+    ("a cordoned node comes", "NodeUnschedulable", None, CORDONED, False),
+    ("the pod tolerates everything", "NodeUnschedulable", itself(), itself(tolerations=ANY), True),
+    ("the pod tolerates something else", "NodeUnschedulable", itself(), itself(tolerations=OTHER), False),
+    ("a node comes", "NodeName", None, node(), True),
+    ("a node changes its label", "NodeName", node(), node(labels={"a": "b"}), False),
+    ("N14 its last gate goes", "SchedulingGates", itself(scheduling_gates=["a"]), itself(), True),
+    ("one gate of two goes", "SchedulingGates", GATED, itself(scheduling_gates=["b"]), False),
+    ("another pod's last gate goes", "SchedulingGates", make_pod("q", scheduling_gates=["a"]), make_pod("q"), False),
+    ("a node comes", "SchedulingGates", None, node(), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("plugin", "old", "new", "wakes"), [pytest.param(*row[1:], id=f"{row[1]}: {row[0]}") for row in ROWS]
+)
+def test_a_change_wakes_a_refused_pod_only_if_it_may_help(
+    plugin: str, old: KubeObject | None, new: KubeObject | None, wakes: bool
+) -> None:
+    pod = new if isinstance(new, Pod) and new.uid == POD.uid else POD
+    assert CycleHarness().wakes(plugin, pod, old, new) is wakes
+
+
+def test_n13_the_gates_of_a_pod_are_named_in_the_refusal() -> None:
+    refusal = CycleHarness().framework.run_pre_enqueue(itself(scheduling_gates=["hold.io/a", "b"]))
+    assert refusal is not None
+    assert (refusal.plugin, refusal.reasons) == ("SchedulingGates", ("waiting for scheduling gates: [hold.io/a b]",))
+    assert CycleHarness().framework.run_pre_enqueue(itself()) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "problems"),
+    [("high", 0), ("-2147483648", 0), ("2147483648", 1), ("High", 1), ("1.5", 1), ("", 1)],
+)
+def test_a_priority_label_that_says_nothing_is_told_by_check(value: str, problems: int) -> None:
+    pod = make_pod(labels={"koordinator.sh/priority": value})
+    found = [problem for plugin, problem in CycleHarness().framework.run_check(pod) if plugin == "PrioritySort"]
+    assert len(found) == problems
