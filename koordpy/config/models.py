@@ -142,13 +142,15 @@ class ClientConnection(Model):
 
 
 class LeaderElection(Model):
+    """The Lease by default is ours; upstream's would be taken from a kube-scheduler that runs beside us."""
+
     leader_elect: bool = True
     lease_duration_ns: Nanoseconds = Field(default=15 * SECOND, alias="leaseDuration")
     renew_deadline_ns: Nanoseconds = Field(default=10 * SECOND, alias="renewDeadline")
     retry_period_ns: Nanoseconds = Field(default=2 * SECOND, alias="retryPeriod")
     resource_lock: Annotated[str, _zero_is("leases")] = "leases"
-    resource_name: Annotated[str, _zero_is("kube-scheduler")] = "kube-scheduler"
-    resource_namespace: Annotated[str, _zero_is("kube-system")] = "kube-system"
+    resource_name: Annotated[str, _zero_is("koordpy-scheduler")] = "koordpy-scheduler"
+    resource_namespace: Annotated[str, _zero_is("koordpy-system")] = "koordpy-system"
 
 
 class ManagedResource(Model):

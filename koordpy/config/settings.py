@@ -25,6 +25,7 @@ class Settings(BaseSettings):
 
     embedded: a folder of manifests for a cluster in this process, instead of a kubeconfig; empty: none. serve: the port
     on which that cluster answers kubectl; None: it does not.
+    check_invariants: count again every minute what the scheduler believes.
     seed: of the choice among equally good nodes; None: random. port: of telemetry, 0 takes a free one.
     """
 
@@ -37,7 +38,9 @@ class Settings(BaseSettings):
     bind_address: str = "0.0.0.0"  # noqa: S104 - probes come from outside the Pod
     port: Annotated[int, BeforeValidator(_no_service_link), Field(ge=0, le=MAX_PORT)] = DEFAULT_PORT
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"
     seed: int | None = None
+    check_invariants: bool = False
 
 
 def read_settings(flags: Mapping[str, object]) -> Settings:

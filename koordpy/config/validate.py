@@ -1,6 +1,6 @@
 """What the fields of a configuration must be, alone and together, in upstream's words; and what a start needs besides.
 
-Source: pkg/scheduler/apis/config/validation, component-base's leader election, client-go's leaderelection.
+Source: pkg/scheduler/apis/config/validation.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,9 +12,9 @@ from koordpy.config.models import (
     API_VERSION,
     UPSTREAM_SCHEDULER_NAME,
     KubeSchedulerConfiguration,
-    LeaderElection,
     Profile,
 )
+from koordpy.config.validate_election import check_election, check_lease_is_ours
 from koordpy.config.validate_extenders import check_extenders
 from koordpy.errors import ConfigError
 from koordpy_api import Problem
@@ -22,8 +22,6 @@ from koordpy_api import Problem
 MAX_PERCENT: Final = 100
 _PERCENT: Final = "not in valid range [0-100]"
 _UNCHECKED_POINTS: Final = frozenset({"placementGenerate", "placementScore"})
-# The elector renews every retryPeriod, stretched by a random part of it, and must get two tries into a renewDeadline.
-_JITTER_TENTHS: Final = 12
 
 IsUnknown = Callable[[str], bool]
 """Is what stands at this path unreadable? Then nothing can be said of it beside others."""
@@ -35,7 +33,7 @@ def check_together(
     """All mistakes, in no order."""
     rules = (
         *_numbers(configuration, is_unknown),
-        *_leader_election(configuration.leader_election, is_unknown),
+        *check_election(configuration.leader_election, is_unknown),
         *_names(configuration),
         *(problem for index, profile in enumerate(configuration.profiles) for problem in _profile(index, profile)),
         *_queue_sorts(configuration),
@@ -58,26 +56,6 @@ def _numbers(configuration: KubeSchedulerConfiguration, is_unknown: IsUnknown) -
         yield Problem("podMaxBackoffSeconds", str(longest), f"{right}, which is {initial}")
     if configuration.client_connection.burst < 0:
         yield Problem("clientConnection.burst", str(configuration.client_connection.burst), "must be non-negative")
-
-
-def _leader_election(election: LeaderElection, is_unknown: IsUnknown) -> Iterator[Problem]:
-    """Nothing is asked of an election that does not take place. Zero is refused: none of the three can be zero."""
-    if not election.leader_elect:
-        return
-    shown = election.model_dump(by_alias=True)
-    lease, renew, retry = election.lease_duration_ns, election.renew_deadline_ns, election.retry_period_ns
-    for key, duration in (("leaseDuration", lease), ("renewDeadline", renew), ("retryPeriod", retry)):
-        if duration <= 0:
-            yield Problem(f"leaderElection.{key}", shown[key], "must be greater than zero")
-    if 0 < lease <= renew and not is_unknown("leaderElection.renewDeadline"):
-        right = f"must be greater than `RenewDeadline`, which is {shown['renewDeadline']}"
-        yield Problem("leaderElection.leaseDuration", shown["leaseDuration"], right)
-    if renew > 0 and renew * 10 <= retry * _JITTER_TENTHS and not is_unknown("leaderElection.retryPeriod"):
-        right = f"must be greater than 1.2 times `RetryPeriod`, which is {shown['retryPeriod']}"
-        yield Problem("leaderElection.renewDeadline", shown["renewDeadline"], right)
-    if election.resource_lock != "leases":
-        right = 'resourceLock value must be "leases"'
-        yield Problem("leaderElection.resourceLock", election.resource_lock, right)
 
 
 def _names(configuration: KubeSchedulerConfiguration) -> Iterator[Problem]:
@@ -145,7 +123,11 @@ def check_start(configuration: KubeSchedulerConfiguration, source: str) -> list[
 
     Raises: ConfigError where starting would do what the file never said, or leave out what it says.
     """
-    problems = [*_nameless(configuration), *_extenders(configuration)]
+    problems = [
+        *_nameless(configuration),
+        *_extenders(configuration),
+        *check_lease_is_ours(configuration.leader_election),
+    ]
     if problems:
         raise ConfigError(source, problems, configuration.written.lines)
     return [*configuration.converted, *(f"{source}: {warning}" for warning in _warnings(configuration))]
@@ -157,8 +139,6 @@ def _warnings(configuration: KubeSchedulerConfiguration) -> Iterator[str]:
             f"schedulerName {UPSTREAM_SCHEDULER_NAME} is kube-scheduler's own; unless that is switched off, "
             "two schedulers now race for the same Pods"
         )
-    if configuration.leader_election.leader_elect:
-        yield "leaderElection.leaderElect is true, but this version has no leader election; run one replica"
     if unused := _not_in_effect(configuration):
         yield f"read, but without effect in this version: {', '.join(unused)}"
 
