@@ -1,55 +1,56 @@
 """Kubernetes Events, in a lane of their own: writing them may fail, lag or be given up, and never holds a bind back.
 
+Each note about a Pod is an Event of its own, so that the newest refusal is the one that people read. When a note is
+repeated its Event counts that: written after a minute, then each time after twice as long, at most half an hour, which
+also keeps the Event from expiring while its Pod waits.
 Source: k8s.io/client-go/tools/events/event_broadcaster.go (recordToSink, maxTriesPerEvent) and event_recorder.go
-(makeEvent). Upstream counts repetitions in a series; here a repetition is not written.
+(makeEvent). Upstream's series goes by the reason alone: the note that it shows is the first one.
 """
 
 import asyncio
+import contextlib
 import logging
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final
 
 from koordpy.clock import Clock
+from koordpy.cluster.event_lane import Entry, EventKind, Lane, Mark, shorten
 from koordpy.cluster.kinds import EVENT
 from koordpy.cluster.protocol import Cluster
-from koordpy.errors import ApiError, Conflict, TooManyRequests, Unreachable
-from koordpy_api.objects import ObjectMeta, Pod
+from koordpy.errors import ApiError, Conflict, NotFound, TooManyRequests, Unreachable
+from koordpy.telemetry.logs import fields
+from koordpy_api.objects import Pod
 
-NOTE_BYTES: Final = 1024
 QUEUE_LENGTH: Final = 20_000
 REMEMBERED: Final = 20_000
 MAX_TRIES: Final = 12
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 10.0
-# An Event's name is the Pod's, a dot and 16 hex digits, and may be as long as the Pod's alone.
-_NAME_ROOM: Final = 253 - 17
+FIRST_COUNT_AFTER_S: Final = 60.0
+COUNT_AT_LEAST_EVERY_S: Final = 30 * 60.0
+DROPPABLE: Final = "Scheduled"
+"""The reason of Events that may be dropped: what they say stands on the Pod, too."""
 
-EventKind = Literal["Normal", "Warning"]
 logger = logging.getLogger("koordpy.cluster")
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    regarding: ObjectMeta
-    component: str
-    type: EventKind
-    reason: str
-    action: str
-    note: str
-    time: datetime
-    number: int  # when it came, and what tells its name from others'
+@dataclass(slots=True)
+class _Told:
+    """A note that was recorded before. name: of its Event, once that is written. due: when to write the count again."""
 
-    @property
-    def mark(self) -> tuple[str, str, int]:
-        """What makes two Events the same. A hash of the note, because 20,000 notes of 1 KiB are much to remember."""
-        return (self.regarding.uid, self.reason, hash(self.note))
+    due: float
+    pause_s: float = FIRST_COUNT_AFTER_S
+    count: int = 1
+    name: str = ""
 
 
 class Recorder:
     """`record` from anywhere on the event loop; `run` in a task beside it. A Pod's Events speak for its schedulerName.
 
+    When 20,000 wait, the oldest Scheduled is dropped. Whatever else waits is kept: if there is nothing but that, a
+    Pod's newest refusal takes the place of the one before it. Scheduled waits until all others are written.
     written, dropped: how many Events reached the API server, and how many were given up: the queue was full, too many
     tries failed, or the API server refused (the Pod's namespace is terminating).
     """
@@ -61,8 +62,8 @@ class Recorder:
         self._clock = clock
         self._hostname = hostname
         self._in_flight = in_flight
-        self._queues: dict[EventKind, deque[_Entry]] = {"Normal": deque(), "Warning": deque()}
-        self._seen: OrderedDict[tuple[str, str, int], None] = OrderedDict()
+        self._kept, self._droppable = Lane(), Lane()
+        self._told: OrderedDict[Mark, _Told] = OrderedDict()
         self._refusals: set[tuple[int, str]] = set()
         self._last_number = 0
         self._writing = 0
@@ -70,24 +71,54 @@ class Recorder:
         self._idle = asyncio.Event()
         self._idle.set()
 
+    @property
+    def waiting(self) -> int:
+        return len(self._kept) + len(self._droppable)
+
     def record(self, pod: Pod, type_: EventKind, reason: str, action: str, note: str) -> None:
-        """Queue one Event about a Pod. Never awaits, never raises. The same note is not written twice for one Pod."""
+        """Queue one Event about a Pod. Never awaits, never raises. A note that it had before is only counted."""
         time = self._clock.now().astimezone(UTC)
         self._last_number = max(self._last_number + 1, int(time.timestamp() * 1_000_000) * 1000)
-        entry = _Entry(
-            pod.metadata, pod.spec.scheduler_name, type_, reason, action, _shorten(note), time, self._last_number
+        entry = Entry(
+            pod.metadata, pod.spec.scheduler_name, type_, reason, action, shorten(note), time, self._last_number
         )
-        if entry.mark in self._seen:
-            self._seen.move_to_end(entry.mark)
+        if (told := self._told.get(entry.mark)) is not None and not self._again(entry.mark, told):
             return
-        self._seen[entry.mark] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
-        self._queues[type_].append(entry)
-        if sum(map(len, self._queues.values())) > QUEUE_LENGTH:
-            self._drop((self._queues["Normal"] or self._queues["Warning"]).popleft())
+        if told is None:
+            self._remember(entry.mark)
+        if self.waiting >= QUEUE_LENGTH and not self._make_room(entry):
+            return
+        lane = self._droppable if reason == DROPPABLE else self._kept
+        lane.push(entry)
         self._idle.clear()
         self._filled.set()
+
+    def _again(self, mark: Mark, told: _Told) -> bool:
+        """One more of the same. Returns: whether that should be written now."""
+        self._told.move_to_end(mark)
+        told.count += 1
+        now = self._clock.monotonic()
+        if not told.name or now < told.due:
+            return False
+        told.pause_s = min(told.pause_s * 2, COUNT_AT_LEAST_EVERY_S)
+        told.due = now + told.pause_s
+        return True
+
+    def _remember(self, mark: Mark) -> None:
+        self._told[mark] = _Told(self._clock.monotonic() + FIRST_COUNT_AFTER_S)
+        if len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
+
+    def _make_room(self, newcomer: Entry) -> bool:
+        """Returns: whether the newcomer may come in."""
+        if self._droppable:
+            self._drop(self._droppable.pop())
+        elif newcomer.reason == DROPPABLE:
+            self._drop(newcomer)
+            return False
+        elif (earlier := self._kept.take_earlier(newcomer)) is not None:
+            self._drop(earlier)
+        return True
 
     async def run(self) -> None:
         """Write, a few at a time. Never returns; cancel it."""
@@ -116,20 +147,17 @@ class Recorder:
                 await self._write(entry)
             finally:
                 self._writing -= 1
-                if not self._writing and not any(self._queues.values()):
+                if not self._writing and not self.waiting:
                     self._idle.set()
 
-    def _next(self) -> _Entry | None:
-        queues = [queue for queue in self._queues.values() if queue]
-        return min(queues, key=lambda queue: queue[0].number).popleft() if queues else None
+    def _next(self) -> Entry | None:
+        lane = self._kept or self._droppable
+        return lane.pop() if lane else None
 
-    async def _write(self, entry: _Entry) -> None:
-        body = self._body(entry)
+    async def _write(self, entry: Entry) -> None:
         for attempt in range(MAX_TRIES):
             try:
-                await self._cluster.create(EVENT, entry.regarding.namespace, body)
-            except Conflict:
-                break  # the name is ours alone: an earlier try arrived, only its answer did not
+                await self._send(entry)
             except (Unreachable, ApiError) as error:
                 if not _may_pass(error):
                     self.dropped += 1
@@ -145,15 +173,29 @@ class Recorder:
                 break
         self.written += 1
 
-    def _body(self, entry: _Entry) -> dict[str, object]:
+    async def _send(self, entry: Entry) -> None:
+        """Create it; or, if the same was said before, say how often it was."""
+        told, namespace = self._told.get(entry.mark), entry.regarding.namespace
+        if told is not None and told.name:
+            series = {"count": told.count, "lastObservedTime": _written(entry.time)}
+            try:
+                await self._cluster.patch(EVENT, namespace, told.name, {"series": series})
+                return
+            except NotFound:
+                told.name, told.count = "", 1  # it has expired; the next one begins anew
+        with contextlib.suppress(Conflict):  # the name is ours alone: an earlier try arrived, only its answer did not
+            await self._cluster.create(EVENT, namespace, self._body(entry))
+        if told is not None:
+            told.name = entry.name
+
+    def _body(self, entry: Entry) -> dict[str, object]:
         meta = entry.regarding
         regarding = {"apiVersion": "v1", "kind": "Pod", "namespace": meta.namespace, "name": meta.name}
-        name = f"{meta.name[:_NAME_ROOM].rstrip('.-')}.{entry.number:016x}"
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
-            "metadata": {"namespace": meta.namespace, "name": name},
-            "eventTime": entry.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "metadata": {"namespace": meta.namespace, "name": entry.name},
+            "eventTime": _written(entry.time),
             "reportingController": entry.component,
             "reportingInstance": f"{entry.component}-{self._hostname}",
             "regarding": {**regarding, "uid": meta.uid, "resourceVersion": meta.resource_version},
@@ -163,26 +205,23 @@ class Recorder:
             "note": entry.note,
         }
 
-    def _complain(self, entry: _Entry, error: Unreachable | ApiError) -> None:
+    def _complain(self, entry: Entry, error: Unreachable | ApiError) -> None:
         refusal = (error.status, error.reason) if isinstance(error, ApiError) else (0, "Unreachable")
         if refusal not in self._refusals:
             self._refusals.add(refusal)
             meta = entry.regarding
-            logger.warning("the Event %s of %s/%s is given up: %s", entry.reason, meta.namespace, meta.name, error)
+            said = fields(pod=f"{meta.namespace}/{meta.name}", event=entry.reason, why=str(error))
+            logger.warning("an Event is given up", extra=said)
 
-    def _drop(self, entry: _Entry) -> None:
+    def _drop(self, entry: Entry) -> None:
         """Give up an Event that the API server might have taken; if the same happens again, it is news again."""
         self.dropped += 1
-        self._seen.pop(entry.mark, None)
+        self._told.pop(entry.mark, None)
+
+
+def _written(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _may_pass(error: Unreachable | ApiError) -> bool:
     return isinstance(error, Unreachable | TooManyRequests) or error.status >= 500
-
-
-def _shorten(note: str) -> str:
-    """At most 1024 bytes, which the API server demands; the last four then are " ...". Never half a character."""
-    encoded = note.encode(errors="replace")
-    if len(encoded) > NOTE_BYTES:
-        return encoded[: NOTE_BYTES - 4].decode(errors="ignore") + " ..."
-    return encoded.decode()

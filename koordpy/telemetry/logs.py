@@ -1,15 +1,83 @@
-"""One line per log record, on standard error, with the fields that a search needs."""
+"""One line per log record, on standard error: words that stay the same, and fields to search for.
 
+A record gets its fields by `logger.info("pod bound", extra=fields(pod=…, node=…))`. Never among them: a Pod's
+environment, its annotations as a whole, or a request's body.
+"""
+
+import json
 import logging
 import sys
-from typing import Final
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final, Literal
 
 LEVELS: Final = ("debug", "info", "warning", "error")
+Format = Literal["text", "json"]
+_FIELDS: Final = "fields"
+# Beside letters and digits, what a value may have and still be read again without quotes.
+_PLAIN: Final = frozenset("-_./:+@%,")
 
 
-def set_up(level: str) -> None:
+def fields(**values: str | int | float) -> dict[str, object]:
+    """For `extra`. What is empty is left out: plugin="" says nothing."""
+    return {_FIELDS: {name: value for name, value in values.items() if value != ""}}
+
+
+def set_up(level: str, form: Format = "text") -> None:
     """Log koordpy's own records at `level`, everyone else's from warning on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("koordpy").setLevel(level.upper())
+
+
+class TextLines(logging.Formatter):
+    """2026-01-01T00:00:00.000Z INFO koordpy.scheduler pod bound pod=default/web node=n1 attempt=1."""
+
+    def __init__(self, *, with_time: bool = True) -> None:
+        super().__init__()
+        self._with_time = with_time
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{record.levelname} {record.name} {_on_one_line(record.getMessage())}"
+        if self._with_time:
+            line = f"{_time_of(record)} {line}"
+        line = " ".join([line, *(f"{name}={_quoted(value)}" for name, value in _fields_of(record).items())])
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: time, level, logger, message, then the record's own fields; exception where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, object] = {
+            "time": _time_of(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        told |= {name: value for name, value in _fields_of(record).items() if name not in told}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=True, default=str)
+
+
+def _fields_of(record: logging.LogRecord) -> Mapping[str, str | int | float]:
+    return getattr(record, _FIELDS, {})
+
+
+def _time_of(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def _quoted(value: str | int | float) -> str:
+    """As it is if it is one word, else in quotes, so that the next field's beginning cannot be part of it."""
+    text = str(value)
+    if text and all(each.isalnum() or each in _PLAIN for each in text):
+        return text
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _on_one_line(text: str) -> str:
+    """Parts of some messages were written by users; none of them begins a line of its own."""
+    return text.replace("\n", "\\n").replace("\r", "\\r")

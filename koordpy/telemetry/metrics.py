@@ -1,15 +1,24 @@
-"""Every metric of the host on one page, kube-scheduler's names first. The only door to prometheus_client."""
+"""What Prometheus reads: the host's metrics of families.py, and what plugins declare.
+
+The only door to prometheus_client. Plugins' gauges are written here by hand; see _write_gauge.
+"""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
+from koordpy.telemetry import instruments
+from koordpy.telemetry.families import Families
 from koordpy_api import metrics as api
 
 logger = logging.getLogger("koordpy.metrics")
@@ -23,6 +32,7 @@ class PluginCounter:
     """koordpy_api.metrics.Counter."""
 
     labels: tuple[str, ...]
+    text: str
     counter: Counter
 
     def inc(self, *labels: str) -> None:
@@ -30,6 +40,16 @@ class PluginCounter:
 
     def add(self, amount: int, *labels: str) -> None:
         (self.counter.labels(*labels) if labels else self.counter).inc(amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One metric of a plugin, for people."""
+
+    name: str
+    type: str
+    labels: tuple[str, ...]
+    text: str
 
 
 @dataclass(slots=True)
@@ -45,6 +65,8 @@ class PluginMetrics:
     """koordpy_api.metrics.Metrics: what plugins declare. Counters are in `registry`, a registry of their own."""
 
     def __init__(self) -> None:
+        # Else there would be a gauge beside each counter, which no Go program shows.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._counters: dict[str, PluginCounter] = {}
         self._gauges: dict[str, _Gauges] = {}
@@ -52,7 +74,7 @@ class PluginMetrics:
 
     def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> PluginCounter:  # noqa: A002
         if (known := self._counters.get(name)) is None:
-            known = PluginCounter(tuple(labels), Counter(name, help, labels, registry=self.registry))
+            known = PluginCounter(tuple(labels), help, Counter(name, help, labels, registry=self.registry))
             self._counters[name] = known
         elif known.labels != tuple(labels):
             raise ValueError(f"metric {name} has the labels {', '.join(known.labels)} already")
@@ -60,6 +82,14 @@ class PluginMetrics:
 
     def gauges(self, name: str, freeze: Callable[[], T], read: Callable[[T], Iterable[api.Gauge]]) -> None:
         self._gauges.setdefault(name, _Gauges(freeze, read))
+
+    def declared(self) -> list[Declared]:
+        """What plugins show at this moment, whether or not there is anything of it."""
+        self.freeze()
+        counters = [Declared(name, "counter", each.labels, each.text) for name, each in sorted(self._counters.items())]
+        shown = [each for each in self._gauges.values() if each.frozen is not None]
+        gauges = (gauge for each in shown for gauge in each.read(each.frozen))
+        return counters + [Declared(each.name, "gauge", each.labels, each.help) for each in gauges]
 
     def freeze(self) -> None:
         """Let every plugin hand out what its gauges are to show. On the scheduler's loop, between two cycles."""
@@ -111,59 +141,59 @@ def _escaped(text: str, *, quotes: bool = False) -> str:
     return text.replace('"', '\\"') if quotes else text
 
 
-class Metrics:
-    """One registry per scheduler, so that two of them in one process never mix their counts."""
+class _FamiliesCollector(Collector):
+    """The host's own metrics, as prometheus_client wants them."""
+
+    def __init__(self, families: Families) -> None:
+        self._families = families
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._families.all():
+            match family:
+                case instruments.Counter():
+                    yield _counter(family)
+                case instruments.Gauge():
+                    yield _gauge(family)
+                case instruments.Histogram():
+                    yield _histogram(family)
+
+
+def _counter(family: instruments.Counter) -> Metric:
+    metric = CounterMetricFamily(family.name, family.text, labels=family.label_names)
+    for labels, cell in family.series():
+        metric.add_metric(labels, cell.value)
+    return metric
+
+
+def _gauge(family: instruments.Gauge) -> Metric:
+    metric = GaugeMetricFamily(family.name, family.text, labels=family.label_names)
+    for labels, cell in family.series():
+        metric.add_metric(labels, cell.value)
+    return metric
+
+
+def _histogram(family: instruments.Histogram) -> Metric:
+    metric = HistogramMetricFamily(family.name, family.text, labels=family.label_names)
+    bounds = [*map(floatToGoString, family.bounds), "+Inf"]
+    for labels, cell in family.series():
+        counted = list(zip(bounds, accumulate(cell.counts), strict=True))
+        metric.add_metric(labels, counted, cell.total)
+    return metric
+
+
+class Metrics(Families):
+    """One registry per scheduler."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.registry = CollectorRegistry()
         self.plugins = PluginMetrics()
         # The one switch: what plugins say of the cluster would be counted twice if a standby said it, too. Until there
         # is an election, whoever runs leads.
         self.is_leading = True
+        self.registry.register(_FamiliesCollector(self))
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        self.schedule_attempts = Counter(
-            "scheduler_schedule_attempts_total",
-            "Attempts to schedule Pods, by result (scheduled, unschedulable, error) and profile.",
-            ("result", "profile"),
-            registry=self.registry,
-        )
-        self.attempt_duration = Histogram(
-            "scheduler_scheduling_attempt_duration_seconds",
-            "From the pop to the end of the bind, or to the refusal.",
-            ("result", "profile"),
-            buckets=[0.001 * 2**power for power in range(15)],
-            registry=self.registry,
-        )
-        self.pending_pods = Gauge(
-            "scheduler_pending_pods",
-            "Pods in the queue: active, backoff, unschedulable, gated.",
-            ("queue",),
-            registry=self.registry,
-        )
-        self.cache_size = Gauge(
-            "scheduler_cache_size",
-            "What the scheduler believes: nodes, pods, assumed_pods.",
-            ("type",),
-            registry=self.registry,
-        )
-        self.unreadable_objects = Counter(
-            "koordpy_unreadable_objects_total",
-            "Times an object could not be read in full, by kind.",
-            ("kind",),
-            registry=self.registry,
-        )
-        self.bind_retries = Counter(
-            "koordpy_bind_retries_total",
-            "Bindings sent again because the API server gave no usable answer.",
-            registry=self.registry,
-        )
-        self.events = Counter(
-            "koordpy_events_total",
-            "Kubernetes Events, by what became of them (written, dropped).",
-            ("outcome",),
-            registry=self.registry,
-        )
 
     def exposition(self) -> bytes:
         """Prometheus' text format; plugins' gauges as they were at the last `plugins.freeze`."""

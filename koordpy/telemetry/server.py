@@ -1,8 +1,9 @@
-"""/healthz, /readyz and /metrics on a thread of their own, so that a long cycle never fails a probe."""
+"""/healthz, /readyz, /metrics and /debug on a thread of their own, so that a long cycle never fails a probe."""
 
+import ipaddress
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
@@ -10,16 +11,24 @@ Answer = tuple[int, str, bytes]
 Route = Callable[[], Answer]
 
 TEXT: Final = "text/plain; charset=utf-8"
+LOCAL_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+NOT_LOCAL: Final = (
+    b"only answered to this machine: ask from inside the Pod, or through kubectl port-forward, which asks for your "
+    b"right to do so\n"
+)
 
 
 class TelemetryServer:
     """Serves `routes` (path → answer) until it is closed.
 
+    private: those that only a client on this machine is answered, since they name Pods and take the scheduler's time.
     Raises: OSError if the address cannot be had.
     """
 
-    def __init__(self, address: str, port: int, routes: dict[str, Route]) -> None:
-        handler = type("_BoundHandler", (_Handler,), {"routes": routes})
+    def __init__(
+        self, address: str, port: int, routes: Mapping[str, Route], private: Mapping[str, Route] | None = None
+    ) -> None:
+        handler = type("_BoundHandler", (_Handler,), {"routes": routes, "private": private or {}})
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         server = type("_BoundServer", (ThreadingHTTPServer,), {"address_family": family})
         self._server: ThreadingHTTPServer = server((address, port), handler)
@@ -39,17 +48,30 @@ class TelemetryServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    routes: dict[str, Route]
+    routes: Mapping[str, Route]
+    private: Mapping[str, Route]
 
     def do_GET(self) -> None:
-        route = self.routes.get(self.path.partition("?")[0])
-        known = ", ".join(sorted(self.routes))
-        status, content_type, body = route() if route else (404, TEXT, f"not found; there are {known}\n".encode())
+        status, content_type, body = self._answer(self.path.partition("?")[0])
         self.send_response(status)
         self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _answer(self, path: str) -> Answer:
+        if path in self.routes:
+            return self.routes[path]()
+        if path in self.private:
+            return self.private[path]() if self._is_local() else (403, TEXT, NOT_LOCAL)
+        return 404, TEXT, f"not found; there are {', '.join(sorted(self.routes))}\n".encode()
+
+    def _is_local(self) -> bool:
+        """By its address; and by the name it asked for, or else any page in a browser here could ask."""
+        peer = ipaddress.ip_address(str(self.client_address[0]).partition("%")[0])
+        peer = getattr(peer, "ipv4_mapped", None) or peer
+        host = self.headers.get("Host", "")
+        return peer.is_loopback and host.removesuffix(f":{host.rpartition(':')[2]}") in LOCAL_NAMES
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Probes come every few seconds; they are not worth a line."""

@@ -2,27 +2,36 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 
 from koordpy.clock import LoopClock
 from koordpy.cluster import recorder as lane
+from koordpy.cluster.embedded.cluster import EmbeddedCluster
+from koordpy.cluster.event_lane import EventKind
+from koordpy.cluster.kinds import EVENT
+from koordpy.cluster.protocol import Cluster
 from koordpy.cluster.recorder import Recorder
 from koordpy.errors import ApiError, Conflict, NotFound, TooManyRequests, Unreachable
 from koordpy.testing import make_pod
 from koordpy.virtual_time import run
-from koordpy_api.objects import Pod
+from koordpy_api.objects import Kind, Pod
 from tests.cluster.scripted import ScriptedCluster
+
+Document = dict[str, Any]
 
 
 def make(name: str = "a") -> Pod:
     return make_pod(name, uid=f"uid-{name}")
 
 
-def record(recorder: Recorder, note: str, type_: lane.EventKind = "Normal", pod: Pod | None = None) -> None:
+def record(recorder: Recorder, note: str, type_: EventKind = "Normal", pod: Pod | None = None) -> None:
     reason, action = ("Scheduled", "Binding") if type_ == "Normal" else ("FailedScheduling", "Scheduling")
     recorder.record(pod or make(), type_, reason, action, note)
 
@@ -101,6 +110,7 @@ def test_the_name_of_an_event_is_no_longer_than_a_name_may_be() -> None:
         pytest.param("n" * 1025, "n" * 1020 + " ...", id="1025 bytes are cut"),
         pytest.param("ü" * 600, "ü" * 510 + " ...", id="two bytes a character"),
         pytest.param("n" + "ü" * 600, "n" + "ü" * 509 + " ...", id="never half a character"),
+        pytest.param("100% of %s %d", "100% of %s %d", id="per cent signs stay"),
         pytest.param("half a pair \ud800", "half a pair ?", id="what no UTF-8 can say is replaced"),
     ],
 )
@@ -109,7 +119,7 @@ def test_a_long_note_is_cut(note: str, written: str) -> None:
     assert notes(bodies) == [written]
 
 
-def test_the_same_note_about_the_same_pod_is_written_once() -> None:
+def test_the_same_note_about_the_same_pod_is_one_event() -> None:
     def fill(recorder: Recorder) -> None:
         for _ in range(3):
             record(recorder, "0/3 nodes", "Warning")
@@ -126,7 +136,77 @@ def test_only_so_many_notes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     assert notes(bodies) == ["a", "b", "c", "a", "b"]
 
 
-def test_a_full_queue_drops_the_oldest_normal_event_and_keeps_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
+# -- repetitions -------------------------------------------------------------------------------------------------------
+
+
+def repeat(cluster: Cluster, every_s: float, times: int) -> list[Document]:
+    """The Events that are there after the same refusal was recorded so often."""
+
+    async def main() -> list[Document]:
+        recorder = Recorder(cluster, LoopClock(), "host")
+        task = asyncio.create_task(recorder.run())
+        for _ in range(times):
+            record(recorder, "0/3 nodes", "Warning")
+            await asyncio.sleep(every_s)
+        task.cancel()
+        page = await cluster.list(EVENT)
+        return [msgspec.json.decode(each) for each in page.items]
+
+    return run(main())
+
+
+class CountingCluster(EmbeddedCluster):
+    """patched: when, and what, of Events."""
+
+    def __init__(self) -> None:
+        super().__init__(LoopClock(), Random(0))
+        self.patched: list[tuple[float, Any]] = []
+
+    async def patch(self, kind: Kind, namespace: str, name: str, body: Any, **how: Any) -> msgspec.Raw:
+        self.patched.append((asyncio.get_running_loop().time(), body["series"]["count"]))
+        return await super().patch(kind, namespace, name, body, **how)
+
+
+def test_a_repetition_is_counted_after_a_minute_and_then_each_time_after_twice_as_long() -> None:
+    cluster = CountingCluster()
+    [event] = repeat(cluster, 10, 6 * 60 * 3)
+    minutes = [time / 60 for time, _ in cluster.patched]
+    assert [later - earlier for earlier, later in pairwise([0.0, *minutes])] == [1, 2, 4, 8, 16, 30, 30, 30, 30]
+    assert [count for _, count in cluster.patched][:3] == [7, 19, 43]
+    assert event["note"] == "0/3 nodes"
+    assert event["series"] == {"count": cluster.patched[-1][1], "lastObservedTime": "2026-01-01T02:31:00.000000Z"}
+
+
+def test_a_repetition_after_a_long_time_keeps_the_event_alive() -> None:
+    cluster = CountingCluster()
+    repeat(cluster, 300, 12)
+    assert [time for time, _ in cluster.patched] == [300, 600, 900, 1500, 2700]
+
+
+def test_an_event_that_has_expired_is_created_anew_by_the_next_repetition() -> None:
+    cluster = CountingCluster()
+
+    async def main() -> list[Document]:
+        recorder = Recorder(cluster, LoopClock(), "host")
+        task = asyncio.create_task(recorder.run())
+        record(recorder, "0/3 nodes", "Warning")
+        await asyncio.sleep(120)
+        [first] = [msgspec.json.decode(each) for each in (await cluster.list(EVENT)).items]
+        await cluster.delete(EVENT, "default", first["metadata"]["name"])
+        record(recorder, "0/3 nodes", "Warning")
+        await asyncio.sleep(1)
+        task.cancel()
+        return [msgspec.json.decode(each) for each in (await cluster.list(EVENT)).items]
+
+    [event] = run(main())
+    assert event["eventTime"] == "2026-01-01T00:02:00.000000Z"
+    assert "series" not in event
+
+
+# -- a full lane -------------------------------------------------------------------------------------------------------
+
+
+def test_a_full_lane_drops_the_oldest_scheduled_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lane, "QUEUE_LENGTH", 3)
 
     def fill(recorder: Recorder) -> None:
@@ -137,24 +217,63 @@ def test_a_full_queue_drops_the_oldest_normal_event_and_keeps_warnings(monkeypat
         record(recorder, "warning 2", "Warning")
 
     recorder, bodies = write(ScriptedCluster(), fill)
-    assert notes(bodies) == ["warning 1", "normal 3", "warning 2"]
+    assert notes(bodies) == ["warning 1", "warning 2", "normal 3"]
     assert (recorder.written, recorder.dropped) == (3, 2)
 
 
-def test_a_queue_full_of_warnings_drops_the_normal_newcomer_first_and_then_the_oldest(
+def test_of_20000_that_wait_only_scheduled_are_dropped_and_preempted_is_kept() -> None:
+    def fill(recorder: Recorder) -> None:
+        record_all(recorder, (f"scheduled {number}" for number in range(lane.QUEUE_LENGTH)))
+        for number in range(500):
+            pod = make(f"p{number}")
+            recorder.record(pod, "Warning", "FailedScheduling", "Scheduling", "0/3 nodes")
+            recorder.record(pod, "Normal", "Preempted", "Preempting", "Preempted by pod u-7 on node n3")
+        assert recorder.waiting == lane.QUEUE_LENGTH
+
+    recorder, bodies = write(ScriptedCluster(), fill)
+    reasons = Counter(body["reason"] for body in bodies)
+    assert reasons == {"FailedScheduling": 500, "Preempted": 500, "Scheduled": lane.QUEUE_LENGTH - 1000}
+    assert recorder.dropped == 1000
+    assert notes(bodies)[1000] == "scheduled 1000"
+
+
+def test_a_lane_full_of_refusals_drops_a_newcomer_that_says_scheduled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lane, "QUEUE_LENGTH", 2)
+
+    def fill(recorder: Recorder) -> None:
+        record(recorder, "warning 1", "Warning")
+        record(recorder, "warning 2", "Warning", make("b"))
+        record(recorder, "normal")
+
+    recorder, bodies = write(ScriptedCluster(), fill)
+    assert notes(bodies) == ["warning 1", "warning 2"]
+    assert recorder.dropped == 1
+
+
+def test_in_a_lane_full_of_refusals_a_pods_newest_takes_the_place_of_the_one_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(lane, "QUEUE_LENGTH", 2)
 
     def fill(recorder: Recorder) -> None:
-        record(recorder, "warning 1", "Warning")
-        record(recorder, "warning 2", "Warning")
-        record(recorder, "normal")
-        record(recorder, "warning 3", "Warning")
+        record(recorder, "a 1", "Warning")
+        record(recorder, "b 1", "Warning", make("b"))
+        record(recorder, "a 2", "Warning")
+        record(recorder, "c 1", "Warning", make("c"))
+        record(recorder, "a 3", "Warning")
 
     recorder, bodies = write(ScriptedCluster(), fill)
-    assert notes(bodies) == ["warning 2", "warning 3"]
+    assert notes(bodies) == ["b 1", "c 1", "a 3"]
     assert recorder.dropped == 2
+
+
+def test_refusals_are_written_before_scheduled_that_came_first() -> None:
+    def fill(recorder: Recorder) -> None:
+        record_all(recorder, "ab")
+        record(recorder, "refused", "Warning")
+
+    _, bodies = write(ScriptedCluster(), fill, in_flight=1)
+    assert notes(bodies) == ["refused", "a", "b"]
 
 
 def test_what_was_dropped_unwritten_is_news_when_it_happens_again(monkeypatch: pytest.MonkeyPatch) -> None:

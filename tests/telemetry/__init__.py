@@ -1,0 +1,1 @@
+"""What koordpy says about itself."""
