@@ -10,10 +10,12 @@ a node without a Node object until that comes. Source: pkg/scheduler/backend/cac
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from koordpy.cache.images import ImageBook
+from koordpy.cache.node_order import NodeOrder
 from koordpy.cache.snapshot import Snapshot
 from koordpy_api import NodeInfo, PodInfo
 from koordpy_api.objects import Node, Pod
@@ -44,19 +46,25 @@ class Cache:
 
     def __init__(self, listeners: Sequence[CacheListener] = (), annotation_prefixes: tuple[str, ...] = ()) -> None:
         self._listeners = tuple(listeners)
-        self._prefixes = annotation_prefixes
+        self.annotation_prefixes = annotation_prefixes
         self._placed: dict[str, _Placed] = {}
         self._assumed = 0
         self._nodes: dict[str, NodeInfo] = {}
+        self._images = ImageBook()
+        self._order = NodeOrder()
+        # The known nodes in their order, and where each is; made anew for the next snapshot once the order has changed.
         self._known: list[NodeInfo] = []
         self._rows: dict[str, int] = {}
-        self._rows_are_shared = False
+        self._is_in_order = True
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def update_snapshot(self) -> Snapshot:
         """What we believe now, frozen."""
-        self._rows_are_shared = True
+        if not self._is_in_order:
+            self._known = [self._nodes[name] for name in self._order.names()]
+            self._rows = {node.name: row for row, node in enumerate(self._known)}
+            self._is_in_order = True
         return Snapshot(self._known.copy(), self._rows)
 
     def is_assumed(self, uid: str) -> bool:
@@ -64,7 +72,7 @@ class Cache:
         return placed is not None and placed.assumed
 
     def has_node(self, name: str) -> bool:
-        return name in self._rows
+        return name in self._order
 
     def node(self, name: str) -> NodeInfo | None:
         """The node, also while only pods name it."""
@@ -74,9 +82,25 @@ class Cache:
         placed = self._placed.get(uid)
         return placed.info if placed else None
 
+    def pods(self) -> Iterator[PodInfo]:
+        """All that count somewhere."""
+        return (placed.info for placed in self._placed.values())
+
+    def nodes(self) -> Iterator[NodeInfo]:
+        """All of them, also those that only pods name."""
+        return iter(self._nodes.values())
+
+    def order(self) -> Iterator[str]:
+        """The names of the known nodes, one of each zone in turn."""
+        return self._order.names()
+
+    def image_counts(self) -> dict[str, int]:
+        """Image name → how many nodes list it."""
+        return self._images.counts()
+
     def sizes(self) -> dict[str, int]:
         """By the names of scheduler_cache_size."""
-        return {"nodes": len(self._rows), "pods": len(self._placed), "assumed_pods": self._assumed}
+        return {"nodes": len(self._order), "pods": len(self._placed), "assumed_pods": self._assumed}
 
     # -- nodes -------------------------------------------------------------------------------------------------------
 
@@ -86,8 +110,9 @@ class Cache:
         Raises: QuantityError if it offers something that is no quantity; then nothing changes.
         """
         old = self._nodes.get(node.metadata.name) or NodeInfo(node.metadata.name)
-        new = old.with_node(node)
-        self._store(new)
+        valid = old.with_node(node)
+        self._is_in_order &= not self._order.put(node.metadata.name, node.metadata.labels)
+        new = self._store(valid.with_images(self._images.move(old.images, node)))
         for listener in self._listeners:
             listener.node_updated(old, new)
 
@@ -95,8 +120,8 @@ class Cache:
         """A Node went; its pods count on until they go too."""
         if (old := self._nodes.get(name)) is None or old.node is None:
             return
-        new = old.with_node(None)
-        self._store(new)
+        self._is_in_order &= not self._order.remove(name)
+        new = self._store(old.with_node(None).with_images(self._images.move(old.images, None)))
         for listener in self._listeners:
             listener.node_updated(old, new)
 
@@ -109,7 +134,7 @@ class Cache:
         """
         if pod.uid in self._placed:
             raise ValueError(f"pod {pod.key} ({pod.uid}) is in the cache already")
-        self._add(pod, PodInfo.of(pod, self._prefixes, node_name), assumed=True)
+        self._add(pod, PodInfo.of(pod, self.annotation_prefixes, node_name), assumed=True)
 
     def forget(self, uid: str) -> None:
         """Undo assume; nothing happens if the pod is not assumed (any more)."""
@@ -121,7 +146,7 @@ class Cache:
 
         Raises: QuantityError if it asks for something that is no quantity; then nothing changes.
         """
-        info = PodInfo.of(pod, self._prefixes)
+        info = PodInfo.of(pod, self.annotation_prefixes)
         placed = self._placed.get(pod.uid)
         if placed is None:
             self._add(pod, info, assumed=False)
@@ -160,23 +185,10 @@ class Cache:
 
     def _store(self, node: NodeInfo) -> NodeInfo:
         """Put a new value of a node where the old one was. Only nodes with a Node object are in the snapshot."""
-        row = self._rows.get(node.name)
-        if node.node is None:
-            if row is not None:
-                self._known = [known for known in self._known if known.name != node.name]
-                self._rows = {known.name: place for place, known in enumerate(self._known)}
-                self._rows_are_shared = False
-            if node.pods:
-                self._nodes[node.name] = node
-            else:
-                self._nodes.pop(node.name, None)
+        if node.node is None and not node.pods:
+            self._nodes.pop(node.name, None)
             return node
         self._nodes[node.name] = node
-        if row is None:
-            if self._rows_are_shared:
-                self._rows, self._rows_are_shared = self._rows.copy(), False
-            self._rows[node.name] = len(self._known)
-            self._known.append(node)
-        else:
+        if self._is_in_order and (row := self._rows.get(node.name)) is not None:
             self._known[row] = node
         return node

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 
 from koordpy.config import manifests
+from koordpy.queue.pod_info import QueuedPodInfo
 from koordpy.scheduler.outcome import NotPlaced, Placed
-from koordpy.testing import CycleHarness, build_profile, gpu, make_device, make_node
+from koordpy.testing import CycleHarness, build_profile, gpu, make_device, make_node, make_pod
 from koordpy_api.koordinator import DEVICE_ALLOCATED, GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO
 from koordpy_api.objects import Device, KubeObject, Pod
 
@@ -114,3 +115,18 @@ def test_the_status_of_a_device_holds_nothing(cycle: Harness) -> None:
     assert [type(each) for each in device] == [Device]
     harness = cycle(make_node("osprey-1"), *device)
     assert sorted(place(harness, *pods("23-article-pod-two-card-training.yaml", 1))) == [0, 1]
+
+
+def test_a_pod_with_a_priority_in_a_word_is_placed_without_a_warning_and_comes_first_in_the_queue(
+    cycle: Harness,
+) -> None:
+    one, two = pods("29-article-pod-priority-label.yaml", 2)
+    harness = cycle(make_node("n1"), make_device("n1", 1))
+    assert harness.framework.run_check(one) == []
+    keys = [
+        harness.framework.queue_sort(QueuedPodInfo(pod, queued_at, 0.0).view())
+        for pod, queued_at in ((one, 9.0), (make_pod("older"), 1.0))
+    ]
+    assert keys[0] < keys[1]
+    assert sorted(place(harness, one)) == [0]
+    assert "Insufficient gpu devices" in place(harness, two)  # 20Gi would be too much, though compute would allow it

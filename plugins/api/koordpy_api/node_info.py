@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from koordpy_api.objects import Node, Pod, Taint
-from koordpy_api.resources import PODS, add, non_zero_requests, parse_amounts, pod_requests, subtract
+from koordpy_api.resources import PODS, add, held_requests, parse_amounts, subtract
 
 
 @dataclass(frozen=True, slots=True)
 class PodInfo:
     """What stays of a Pod once it is assigned to a node. Never its environment, so no dump can leak it.
 
-    requests, non_zero_requests: units as in koordpy_api.resources.
+    requests, non_zero_requests: what it counts on its node; units as in koordpy_api.resources.
     annotations: only those under a prefix that an enabled plugin declared in `ANNOTATIONS`.
     """
 
@@ -36,6 +36,7 @@ class PodInfo:
     def of(cls, pod: Pod, annotation_prefixes: tuple[str, ...], node_name: str = "") -> "PodInfo":
         """Raises: QuantityError if the Pod asks for something that is no quantity."""
         meta = pod.metadata
+        requests, non_zero_requests = held_requests(pod)
         return cls(
             uid=meta.uid,
             namespace=meta.namespace,
@@ -47,9 +48,21 @@ class PodInfo:
             node_name=node_name or pod.spec.node_name,
             scheduler_name=pod.spec.scheduler_name,
             deletion_timestamp=meta.deletion_timestamp,
-            requests=pod_requests(pod),
-            non_zero_requests=non_zero_requests(pod),
+            requests=requests,
+            non_zero_requests=non_zero_requests,
         )
+
+
+@dataclass(slots=True)
+class ImageState:
+    """One image name in the whole cluster; every node that lists it holds this same object.
+
+    size_bytes: as the first node that listed it said. node_count: how many do now; it moves with the cluster, between
+    cycles, which no value of a node need be made anew for.
+    """
+
+    size_bytes: int
+    node_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,7 @@ class NodeInfo:
 
     node: None while pods name a node that we do not know (yet, or any more).
     pods: by UID. allocatable, requested, non_zero_requested: units as in koordpy_api.resources.
+    images: those that the node has, by each of their names.
     """
 
     name: str
@@ -66,6 +80,7 @@ class NodeInfo:
     allocatable: Mapping[str, int] = field(default_factory=dict)
     requested: Mapping[str, int] = field(default_factory=dict)
     non_zero_requested: Mapping[str, int] = field(default_factory=dict)
+    images: Mapping[str, ImageState] = field(default_factory=dict)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -86,6 +101,9 @@ class NodeInfo:
     def with_node(self, node: Node | None) -> "NodeInfo":
         """Raises: QuantityError if the node offers something that is no quantity."""
         return replace(self, node=node, allocatable=parse_amounts(node.status.allocatable) if node else {})
+
+    def with_images(self, images: Mapping[str, ImageState]) -> "NodeInfo":
+        return replace(self, images=images)
 
     def with_pod(self, pod: PodInfo) -> "NodeInfo":
         """With this pod; one of the same UID is replaced."""

@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from koordpy.testing import make_pod
+from koordpy.testing import make_pod, pod_manifest
 from koordpy_api import QuantityError
-from koordpy_api.resources import add, non_zero_requests, parse_amounts, pod_requests, subtract
+from koordpy_api.objects import Pod
+from koordpy_api.resources import add, held_requests, non_zero_requests, parse_amounts, pod_requests, subtract
 
 MI = 1024**2
 
@@ -19,8 +21,8 @@ def sidecar(**requests: str | int) -> dict[str, Any]:
     return {"requests": requests, "restartPolicy": "Always"}
 
 
-def row(name: str, pod: dict[str, Any], expected: dict[str, int]) -> Any:
-    return pytest.param(pod, expected, id=name)
+def row(name: str, *values: Any) -> Any:
+    return pytest.param(*values, id=name)
 
 
 @pytest.mark.parametrize(
@@ -161,6 +163,79 @@ def test_scoring_counts_defaults_for_what_a_container_does_not_mention(
     pod: dict[str, Any], expected: dict[str, int]
 ) -> None:
     assert non_zero_requests(make_pod(**pod)) == expected
+
+
+def status(name: str = "main", **amounts: Any) -> dict[str, Any]:
+    """has: what it has now; promised: what its node promised it."""
+    allocated = {"allocatedResources": amounts["promised"]} if "promised" in amounts else {}
+    return {"name": name, "resources": {"requests": amounts["has"]}, **allocated}
+
+
+def resized(spec: dict[str, Any], status: dict[str, Any]) -> Pod:
+    return msgspec.convert({**pod_manifest(**spec), "status": status}, Pod)
+
+
+INFEASIBLE = {"conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told", "expected"),
+    [
+        row(
+            "B13 the largest of what is asked, what it has and what it was promised",
+            {"requests": {"cpu": "500m"}},
+            {"containerStatuses": [status(has={"cpu": "800m"}, promised={"cpu": "600m"})]},
+            {"cpu": 800},
+        ),
+        row(
+            "what it asks while it has less",
+            {"requests": {"cpu": 2}},
+            {"containerStatuses": [status(has={"cpu": 1}, promised={"cpu": "1500m"})]},
+            {"cpu": 2000},
+        ),
+        row(
+            "what it has and was promised if its node can never give more",
+            {"requests": {"cpu": 9}},
+            {"containerStatuses": [status(has={"cpu": 1}, promised={"cpu": "1500m"})]} | INFEASIBLE,
+            {"cpu": 1500},
+        ),
+        row(
+            "a status that does not say what it has counts for nothing",
+            {"requests": {"cpu": 1}},
+            {"containerStatuses": [{"name": "main", "allocatedResources": {"cpu": 3}}]},
+            {"cpu": 1000},
+        ),
+        row(
+            "a sidecar is resized too, and an ordinary init container is not",
+            {"requests": {"cpu": 1}, "init_containers": [sidecar(cpu=1), asks(cpu=1)]},
+            {"initContainerStatuses": [status("init", has={"cpu": 3}), status("init-1", has={"cpu": 7})]},
+            {"cpu": 4000},
+        ),
+        row(
+            "pod-level amounts are resized alike",
+            {"requests": {"cpu": 1}, "resources": {"cpu": 2}},
+            {"resources": {"requests": {"cpu": 3}}, "allocatedResources": {"cpu": "2500m"}},
+            {"cpu": 3000},
+        ),
+        row(
+            "a pod without amounts of its own has none from its status",
+            {"requests": {"cpu": 1}},
+            {"resources": {"requests": {"cpu": 3}}},
+            {"cpu": 1000},
+        ),
+        row("the overhead comes on top", {"requests": {"cpu": 1}, "overhead": {"cpu": 1}}, {}, {"cpu": 2000}),
+    ],
+)
+def test_on_its_node_counts(spec: dict[str, Any], told: dict[str, Any], expected: dict[str, int]) -> None:
+    pod = resized(spec, told)
+    requests, non_zero = held_requests(pod)
+    assert requests == expected
+    assert non_zero["cpu"] == expected["cpu"]
+
+
+def test_b15_a_pod_that_waits_is_asked_about_by_its_spec() -> None:
+    pod = resized({"requests": {"cpu": "500m"}}, {"containerStatuses": [status(has={"cpu": 2})]})
+    assert pod_requests(pod) == {"cpu": 500}
 
 
 def test_a_request_that_is_no_quantity_is_an_error_that_shows_it() -> None:

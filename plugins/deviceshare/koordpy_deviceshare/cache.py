@@ -4,7 +4,7 @@ Kept true by Device objects, by pods with an allocation annotation, and by Reser
 node on which the Pod counts. Running sums answer the scheduler; `recount` adds the records up again.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from koordpy_api.errors import AnnotationError, Problem
@@ -72,7 +72,8 @@ class DeviceCache:
 
         Without a readable word a running container may still use what it was given, so its record stays. A record that
         we only assumed goes: whoever bound this Pod without an annotation did not give it what we meant to. Cards of a
-        vendor, though, the vendor's device plugin gives to whoever asks, and does not say which.
+        vendor, though, the vendor's device plugin gives to whoever asks, and does not say which. An unreadable word
+        that is taken away opens the node if the Pod asks for no device; one that asks may use what it told of.
         """
         try:
             devices = read_allocations(pod.metadata.annotations)
@@ -89,7 +90,7 @@ class DeviceCache:
                 self._take_word(node, pod, devices)
         elif tells and devices is not None:
             self._take_word(node, pod, devices)
-        elif book is None or pod.uid not in book.unreadable:
+        elif book is None or pod.uid not in book.unreadable or read_wish(pod) is None:
             self._take_nameless(node, pod, devices)
 
     def _take_word(self, node: str, pod: Pod, devices: Allocations) -> None:
@@ -106,6 +107,8 @@ class DeviceCache:
             self._take_word(node, pod, devices)
         elif cards or node in self._books:
             book = self._book(node)
+            book.unreadable.pop(pod.uid, None)
+            book.pod_problems.pop(pod.uid, None)
             book.release(pod.uid)
             book.count_nameless(pod.uid, cards)
             self._close_if_blank(node)
@@ -204,6 +207,11 @@ class DeviceCache:
     def sums(self) -> dict[str, Sums]:
         """What is believed to be held, by node."""
         return {node: book.sums for node, book in self._books.items()}
+
+    @property
+    def books(self) -> Mapping[str, NodeBook]:
+        """By node; for reading."""
+        return self._books
 
     def recount(self) -> dict[str, Sums]:
         """The same, made anew from the records of the pods."""

@@ -53,6 +53,7 @@ def read_device(device: Device) -> Listing:
         card, wrong = _read_card(f"spec.devices[{places[0]}]", minor, device.spec.devices[places[0]])
         listed.setdefault(kind, {})[minor] = card
         problems += wrong
+    problems += _ids_claimed_twice(device)
     labels, has_partitions = device.metadata.labels, GPU_PARTITIONS in device.metadata.annotations
     return Listing(listed, labels.get(GPU_MODEL, ""), labels.get(GPU_VENDOR, ""), has_partitions, tuple(problems))
 
@@ -60,6 +61,21 @@ def read_device(device: Device) -> Listing:
 def _claimed_twice(kind: str, minor: int, place: int) -> Problem:
     right = f"a minor that no other device of type {kind!r} has; none of them is used until then"
     return Problem(f"spec.devices[{place}].minor", str(minor), right)
+
+
+def _ids_claimed_twice(device: Device) -> list[Problem]:
+    """Such devices are still given by their minors; but nobody can tell where a card went that changes its minor."""
+    claims: dict[tuple[str, str], list[int]] = {}
+    for i, info in enumerate(device.spec.devices):
+        if info.id:
+            claims.setdefault((info.type, info.id), []).append(i)
+    right = "an id that no other device of this type has"
+    return [
+        Problem(f"spec.devices[{i}].id", uuid, right)
+        for (_, uuid), places in claims.items()
+        if len(places) > 1
+        for i in places
+    ]
 
 
 def _read_card(path: str, minor: int, info: DeviceInfo) -> tuple[Card, list[Problem]]:

@@ -180,16 +180,7 @@ class NodeBook:
             fresh.book(uid, record)
         return fresh.sums
 
-    # -- inside
-
-    def _know(self, kind: str, told: Iterable[Told]) -> None:
-        """A device that somebody holds is known, listed or not, until a Device says more."""
-        known = self._known.setdefault(kind, {})
-        for minor, uuid in told:
-            if self._minor_of(kind, minor, uuid) == minor:
-                known.setdefault(minor, Card(minor, health=Health.UNLISTED))
-
-    def _minor_of(self, kind: str, minor: int, uuid: str) -> int | None:
+    def minor_of(self, kind: str, minor: int, uuid: str) -> int | None:
         """Where a told device is now; None if another one has its minor, so that it is not in the node any more."""
         if uuid:
             if (moved := self._minors.get(kind, {}).get(uuid)) is not None:
@@ -198,6 +189,15 @@ class NodeBook:
             if at is not None and at.id and uuid in self._gone.get(kind, ()):
                 return None
         return minor
+
+    # -- inside
+
+    def _know(self, kind: str, told: Iterable[Told]) -> None:
+        """A device that somebody holds is known, listed or not, until a Device says more."""
+        known = self._known.setdefault(kind, {})
+        for minor, uuid in told:
+            if self.minor_of(kind, minor, uuid) == minor:
+                known.setdefault(minor, Card(minor, health=Health.UNLISTED))
 
     def _note_gone(self, new: Listing) -> None:
         """Which ids were listed before and are not now; only those that somebody still tells matter."""
@@ -217,7 +217,7 @@ class NodeBook:
     def _cards(self, kind: str) -> tuple[Card, ...]:
         by_minor: dict[int, Holding] = {}
         for (minor, uuid), holding in self.sums.get(kind, {}).items():
-            if (at := self._minor_of(kind, minor, uuid)) is not None:
+            if (at := self.minor_of(kind, minor, uuid)) is not None:
                 by_minor[at] = by_minor[at].beside(holding) if at in by_minor else holding
         cards = tuple(_held(card, by_minor.get(minor)) for minor, card in self._known[kind].items())
         if kind == GPU_TYPE and self.nameless:

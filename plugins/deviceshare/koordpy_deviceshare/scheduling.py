@@ -6,7 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from koordpy_api.errors import Problem
+from koordpy_api.errors import Finding, Problem
+from koordpy_api.events import EventRegistration
 from koordpy_api.handle import Handle
 from koordpy_api.koordinator import SCHEDULING_PREFIX, encode_gpu_lists
 from koordpy_api.markers import hookimpl
@@ -18,6 +19,7 @@ from koordpy_api.status import Status
 from koordpy_deviceshare import refusals
 from koordpy_deviceshare.allocator import allocate, shortage
 from koordpy_deviceshare.args import DeviceShareArgs
+from koordpy_deviceshare.auditing import audit, recount
 from koordpy_deviceshare.cache import DeviceCache, cards_of_a_plugin
 from koordpy_deviceshare.designated import NoSuchDevice, limited_to
 from koordpy_deviceshare.dialects import (
@@ -35,6 +37,7 @@ from koordpy_deviceshare.metrics import AllocationCount, show_cards
 from koordpy_deviceshare.model import Allocation, NodeDevices, Shortage
 from koordpy_deviceshare.request import DeviceRequest
 from koordpy_deviceshare.scoring import Preferences, normalise
+from koordpy_deviceshare.waking import Waking
 
 WISH: Final = StateKey[Wish]("DeviceShare", clone=share)
 """What the Pod asks; absent if it asks for no device."""
@@ -58,6 +61,8 @@ class DeviceShare:
         # Shared: a card that one profile has taken for a Pod not yet bound is taken for every profile.
         self._cache = handle.shared("DeviceShare/books", lambda: DeviceCache(handle.report))
         handle.watch(Device, self._cache)
+        self._handle = handle
+        self._waking = Waking(self._fits_now)
         self._gates = Gates(args)
         self._prefer = Preferences(args)
         self._count = handle.shared("DeviceShare/count", lambda: AllocationCount(handle.metrics, self._cache))
@@ -190,6 +195,31 @@ class DeviceShare:
             return limited_to(request.designated, devices)
         except NoSuchDevice as error:
             return refusals.no_designated(error, node_name)
+
+    # After a refusal
+
+    @hookimpl
+    def events_to_register(self) -> Sequence[EventRegistration]:
+        return self._waking.registrations()
+
+    def _fits_now(self, pod: Pod, wish: Wish, node_name: str) -> bool:
+        node_info = self._handle.node_info(node_name)
+        if node_info is None or node_info.node is None:
+            return False
+        state = CycleState()
+        state.write(WISH, wish)
+        state.write(LEAVING, {})
+        return self.filter(state, pod, node_info) is None
+
+    # Books
+
+    @hookimpl
+    def audit(self, nodes: Sequence[NodeInfo]) -> Sequence[Finding]:
+        return list(audit(self._cache))
+
+    @hookimpl
+    def recount(self, objects: Sequence[KubeObject], assumed: frozenset[str]) -> Sequence[str]:
+        return list(recount(self._cache, objects, assumed))
 
     # What the host tells
 

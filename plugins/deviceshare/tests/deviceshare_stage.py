@@ -50,6 +50,9 @@ class Host:
     def report(self, kind: str, name: str, problem: Problem) -> None:
         self.reports.append((kind, name, problem))
 
+    def node_info(self, name: str) -> NodeInfo | None:
+        return None
+
     def waiting_pods(self) -> Sequence[WaitingPod]:
         return []
 

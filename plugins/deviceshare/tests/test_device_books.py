@@ -1,5 +1,7 @@
 """Who holds what of a card, through everything that pods and Devices do."""
 
+from typing import Any
+
 import pytest
 
 from koordpy.testing import gpu, make_device, make_pod
@@ -302,11 +304,15 @@ def test_a_node_opens_again(host: Host, mended: str) -> None:
     assert host.try_node(make_pod(requests=HALF)) is None
 
 
-def test_a_node_stays_closed_while_the_annotation_is_only_missing(host: Host) -> None:
-    broken = make_pod("run", node="node", annotations={DEVICE_ALLOCATED: BROKEN})
+@pytest.mark.parametrize("left", [{}, {DEVICE_ALLOCATED: "{}"}])
+@pytest.mark.parametrize(("asks", "is_open"), [({"cpu": 1}, True), (HALF, False)])
+def test_an_annotation_that_is_taken_away_opens_the_node_if_the_pod_asks_for_no_device(
+    host: Host, left: dict[str, str], asks: dict[str, Any], is_open: bool
+) -> None:
+    broken = make_pod("run", requests=asks, node="node", annotations={DEVICE_ALLOCATED: BROKEN})
     host.see(broken)
-    host.see_again(broken, make_pod("run", node="node"))
-    assert host.try_node(make_pod(requests=HALF)) is not None
+    host.see_again(broken, make_pod("run", requests=asks, node="node", annotations=left))
+    assert (host.try_node(make_pod(requests=HALF)) is None) is is_open
 
 
 def test_an_unreadable_echo_of_our_own_bind_keeps_what_was_reserved(host: Host) -> None:
@@ -443,6 +449,15 @@ def test_of_entries_that_claim_one_minor_none_is_used() -> None:
     pod = make_pod(requests={NVIDIA_GPU: 1})
     assert host.hold(pod) is None
     assert '"minor":2' in host.plan(pod)
+
+
+def test_entries_that_claim_one_id_are_given_and_reported(host: Host) -> None:
+    host.list_device(make_device("node", [gpu(0, uuid="GPU-x"), gpu(1, uuid="GPU-x"), gpu(2)]))
+    assert [(problem.path, problem.value) for _, _, problem in host.reports] == [
+        ("spec.devices[0].id", "GPU-x"),
+        ("spec.devices[1].id", "GPU-x"),
+    ]
+    assert host.try_node(make_pod(requests=HALF)) is None
 
 
 def test_a_problem_that_comes_back_is_reported_again() -> None:

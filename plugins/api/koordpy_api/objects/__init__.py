@@ -7,9 +7,10 @@ carries its `KIND`, which says where the API server keeps it. Objects are values
 
 from koordpy_api.objects.device import Device, DeviceInfo, DeviceSpec
 from koordpy_api.objects.meta import Kind, KubeObject, ObjectMeta
-from koordpy_api.objects.node import Node, NodeSpec, NodeStatus, Taint
+from koordpy_api.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from koordpy_api.objects.pod import (
     Container,
+    ContainerStatus,
     Pod,
     PodCondition,
     PodSchedulingGate,
@@ -21,6 +22,8 @@ from koordpy_api.objects.pod import (
 
 __all__ = [
     "Container",
+    "ContainerImage",
+    "ContainerStatus",
     "Device",
     "DeviceInfo",
     "DeviceSpec",

@@ -19,8 +19,23 @@ class NodeSpec(KubeStruct, frozen=True):
     taints: list[Taint] = []
 
 
+class ContainerImage(KubeStruct, frozen=True):
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
+class NodeCondition(KubeStruct, frozen=True):
+    """Without the time of the last heartbeat, so that a heartbeat changes nothing."""
+
+    type: str = ""
+    status: str = ""
+
+
 class NodeStatus(KubeStruct, frozen=True):
     allocatable: dict[str, RawQuantity] = {}
+    conditions: list[NodeCondition] = []
+    declared_features: list[str] = []
+    images: list[ContainerImage] = []
 
 
 class Node(KubeObject, frozen=True):

@@ -103,6 +103,14 @@ class PodSpec(KubeStruct, frozen=True):
     scheduling_gates: list[PodSchedulingGate] = []
 
 
+class ContainerStatus(KubeStruct, frozen=True):
+    """resources: what it has now; None before its kubelet says so. allocated_resources: what it was promised."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: dict[str, RawQuantity] = {}
+
+
 class PodCondition(KubeStruct, frozen=True):
     type: str = ""
     status: str = ""
@@ -115,6 +123,11 @@ class PodStatus(KubeStruct, frozen=True):
     phase: str = ""
     conditions: list[PodCondition] = []
     nominated_node_name: str = ""
+    container_statuses: list[ContainerStatus] = []
+    init_container_statuses: list[ContainerStatus] = []
+    resources: ResourceRequirements | None = None
+    """As ContainerStatus.resources and allocated_resources, of the Pod's own `spec.resources`."""
+    allocated_resources: dict[str, RawQuantity] = {}
 
 
 class Pod(KubeObject, frozen=True):
