@@ -12,7 +12,7 @@ SEED ?= 0
 FILE ?=
 
 .PHONY: help environment controlplane demo demo-articles test format lint types contracts tests tests-3.13 first-pod \
-	contract virtual-hour recorded mutants device-long device-races bench constraints clean
+	contract virtual-hour recorded mutants device-long device-races two-schedulers failover soak bench constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -77,6 +77,15 @@ device-long: environment ## thousands of random lives of Devices and pods; print
 
 device-races: environment controlplane ## 16 half-card pods at once, and kills at every step of a bind, on a real API server
 	@RACE_RUNS=$${RACE_RUNS:-50} RACE_KILLS=$${RACE_KILLS:-60} $(BIN)/pytest -q -s tests/real/test_device_races.py $(ARGS)
+
+two-schedulers: environment controlplane ## koordpy and kube-scheduler on one cluster, 1,000 Pods each: with room, then at 95 %
+	@TWO_PODS=1000 $(BIN)/pytest -q -s tests/real/test_two_schedulers.py $(ARGS)
+
+failover: environment controlplane ## replicas on a real API server: 10 kills and 5 stops under load, plugins that hang
+	@FAILOVER_KILLS=10 FAILOVER_STOPS=5 $(BIN)/pytest -q -s tests/real/test_failover.py $(ARGS)
+
+soak: environment ## ten minutes of arrivals, deletions, changes and faults: books right, memory flat; ARGS="--seed 7"
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 bench: environment controlplane ## koordpy and kube-scheduler in turn; writes docs/performance.md
 	@$(BIN)/python -m tests.perf.bench $(ARGS)

@@ -5,7 +5,7 @@ from typing import Final
 
 import typer
 
-from koordpy.cli import check, config, demo, plugins, run_scheduler, version
+from koordpy.cli import check, config, debug, demo, fsck, plugins, run_scheduler, version
 from koordpy.errors import KoordpyError
 
 BAD_REQUEST: Final = 2
@@ -21,6 +21,8 @@ app.command("scheduler")(run_scheduler.scheduler)
 app.add_typer(demo.app, name="demo")
 app.add_typer(plugins.app, name="plugins")
 app.command("check")(check.check)
+app.command("fsck")(fsck.fsck)
+app.add_typer(debug.app, name="debug")
 app.add_typer(config.app, name="config")
 app.command("version")(version.version)
 

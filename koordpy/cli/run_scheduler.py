@@ -37,7 +37,12 @@ def scheduler(
         int | None, typer.Option(help="Their port, 0 takes a free one; default: 10251.", min=0, max=65535)
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of the choice among equally good nodes; default: random.")] = None,
+    check_invariants: Annotated[
+        bool | None,
+        typer.Option("--check-invariants", help="Count again every minute what is believed, and log every difference."),
+    ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error; default: info.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="text, or json for one object a line; default: text.")] = None,
 ) -> None:
     """Schedule the Pods that name one of the profiles, until SIGTERM or SIGINT.
 
@@ -60,10 +65,12 @@ def scheduler(
         "bind_address": bind_address,
         "port": port,
         "seed": seed,
+        "check_invariants": check_invariants,
         "log_level": log_level,
+        "log_format": log_format,
     }
     settings = read_settings(flags)
-    logs.set_up(settings.log_level)
+    logs.set_up(settings.log_level, settings.log_format)
     registry = Registry()
     loaded = load_whole(Path(settings.config) if settings.config else None, registry)
     for warning in [*check_start(loaded.configuration, settings.config or "default configuration"), *loaded.warnings]:
@@ -71,4 +78,4 @@ def scheduler(
     rng = Random(SystemRandom().getrandbits(64) if settings.seed is None else settings.seed)
     from koordpy.cli.serve import serve as run  # takes seconds; a file that is refused need not wait for it
 
-    asyncio.run(run(loaded, registry, settings, rng))
+    sys.exit(asyncio.run(run(loaded, registry, settings, rng)))

@@ -56,6 +56,15 @@ class Informer(Generic[K]):
         self._started = True
         await self._reflector.run()
 
+    async def confirm(self) -> None:
+        """Returns once handlers were told all that had been written when this was called, whatever the watch says."""
+        await self._reflector.confirm()
+
+    @property
+    def silent_s(self) -> float:
+        """How long ago the API server last said something of this kind."""
+        return self._reflector.silent_s
+
     @property
     def objects(self) -> Mapping[str, K]:
         """Key to object; a live view, for reading."""
@@ -77,8 +86,16 @@ class Informer(Generic[K]):
     def apply(self, change: ChangeType, item: K | UndecodableObject) -> None:
         if change == "DELETED":
             self._remove(item.key)
-        else:
+        elif not self._is_outdated(item):
             self._put(item)
+
+    def _is_outdated(self, item: K | UndecodableObject) -> bool:
+        """Do we know a newer version? A list is believed whatever it says: etcd may have been restored."""
+        old = self._objects.get(item.key)
+        if old is None or isinstance(item, UndecodableObject) or old.metadata.uid != item.metadata.uid:
+            return False
+        before, now = old.metadata.resource_version, item.metadata.resource_version
+        return before.isdecimal() and now.isdecimal() and int(now) < int(before)
 
     def _put(self, item: K | UndecodableObject) -> None:
         uid = item.uid if isinstance(item, UndecodableObject) else item.metadata.uid

@@ -40,7 +40,8 @@ class ListPage:
 class BindRequest:
     """Bind one Pod to one node, and write `annotations` on it in the same transaction.
 
-    An empty `uid` binds whatever Pod now has that name.
+    An empty `uid` binds whatever Pod now has that name. within_s: no byte of it leaves later than so long after the
+    call, and nobody works on it any longer; None: as for any request.
     """
 
     namespace: str
@@ -48,6 +49,7 @@ class BindRequest:
     uid: str
     node_name: str
     annotations: Mapping[str, str] = field(default_factory=dict)
+    within_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

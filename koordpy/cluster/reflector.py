@@ -8,8 +8,8 @@ import asyncio
 import gc
 import logging
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, Generic, Literal, Protocol, TypeVar
 
 import msgspec
@@ -87,18 +87,44 @@ class Reflector(Generic[K]):
         self._backoff = Backoff(rng)
         # Everything up to here was told to the sink. Empty: list first.
         self._version = ""
+        self._heard_at: float | None = None
+        # How often a list was demanded by `confirm`, and which of these the last list was begun after.
+        self._demanded = 0
+        self._met = 0
+        self._listed = asyncio.Event()
+        self._wait: asyncio.Timeout | None = None
 
     @property
     def resource_version(self) -> str:
         """How far the sink is; empty before the first list and between an expiry and the list after it."""
         return self._version
 
+    @property
+    def silent_s(self) -> float:
+        """How long ago the server last said something, be it a bookmark, of which there is one every minute."""
+        now = asyncio.get_running_loop().time()
+        return 0.0 if self._heard_at is None else now - self._heard_at
+
     async def run(self) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
         while True:
             try:
-                await (self._watch() if self._version else self._list())
+                await (self._watch() if self._version and self._met == self._demanded else self._list())
             except ClusterError as error:
                 await self._recover(error)
+
+    async def confirm(self) -> None:
+        """Returns once the sink was told all that had been written when this was called; `run` must be running.
+
+        A watch may lag, or have died without a word: only a list says what is. So it lists again.
+        """
+        self._demanded += 1
+        demand = self._demanded
+        if self._wait is not None:
+            self._wait.reschedule(asyncio.get_running_loop().time())
+        while self._met < demand:
+            self._listed.clear()
+            await self._listed.wait()
 
     async def _recover(self, error: ClusterError) -> None:
         expired = _must_list_again(error)
@@ -111,14 +137,15 @@ class Reflector(Generic[K]):
             logger.info("%s: %s; listing again", self._kind.plural, error)
             return
         logger.warning("%s: %s; next try in %.1f s", self._kind.plural, error, pause_s)
-        await asyncio.sleep(pause_s)
+        async with self._interruptible(pause_s):
+            await asyncio.sleep(pause_s)
 
     async def _list(self) -> None:
         # Not resourceVersion=0, which is answered from a watch cache that may be old: after a restart we would not
         # see what our predecessor bound, and give the same devices away once more. A list without a version is as
         # new as the last write. A continue token that has become too old ends up in _recover, and starts again.
         items: list[K | UndecodableObject] = []
-        token = ""
+        token, demand = "", self._demanded
         while True:
             page = await self._cluster.list(self._kind, self._selection, limit=PAGE_SIZE, continue_token=token)
             with _collector_off():
@@ -128,8 +155,10 @@ class Reflector(Generic[K]):
                 break
         if not page.resource_version:
             raise Unreachable(f"the list of {self._kind.plural} has no resourceVersion")
+        self._heard_at = asyncio.get_running_loop().time()
         self._sink.replace(items)
-        self._version = page.resource_version
+        self._version, self._met = page.resource_version, demand
+        self._listed.set()
 
     async def _watch(self) -> None:
         loop = asyncio.get_running_loop()
@@ -138,10 +167,13 @@ class Reflector(Generic[K]):
         try:
             # The limit is one for the whole watch: a stream that says nothing any more is noticed no later, and no
             # event has to move a timer.
-            async with asyncio.timeout(timeout_s + GRACE_S):
+            told = -1
+            async with self._interruptible(timeout_s + GRACE_S):
                 told = await self._follow(timeout_s)
-        except TimeoutError:
-            raise Unreachable(f"the watch did not end by itself after {timeout_s} s") from None
+            if self._met != self._demanded:
+                return
+            if told < 0:
+                raise Unreachable(f"the watch did not end by itself after {timeout_s} s")
         finally:
             if self._version != version:
                 self._backoff.reset()
@@ -154,11 +186,22 @@ class Reflector(Generic[K]):
             # reach ours: that is all it does once its etcd was restored from a backup.
             self._version = ""
 
+    @asynccontextmanager
+    async def _interruptible(self, patience_s: float) -> AsyncIterator[None]:
+        """Ends, without an error, what takes longer, or what `confirm` does not want to wait for."""
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience_s) as self._wait:
+                    yield
+        finally:
+            self._wait = None
+
     async def _follow(self, timeout_s: int) -> int:
         """Take events until the watch ends. Returns: how many they were, bookmarks included."""
         told = 0
         async with self._cluster.watch(self._kind, self._version, self._selection, timeout_s=timeout_s) as events:
             async for event in events:
+                self._heard_at = asyncio.get_running_loop().time()
                 self._take(event)
                 told += 1
                 if told % EVENTS_PER_TURN == 0:

@@ -75,15 +75,18 @@ def build(
     chains = _chains(manager, profile, [each.name for each in chosen])
     _check_whole(profile.scheduler_name, chains)
     asked = dict(_chain(manager, REGISTRATION_HOOK, profile.plugins))
-    registered = (registrations_of(each.declaration, asked.get(each.name)) for each in chosen)
+    subscriptions = handle.close()
+    watched = [subscription.kind.KIND for subscription in subscriptions]
+    registered = (registrations_of(each.declaration, asked.get(each.name), watched) for each in chosen)
     return Framework(
         profile.scheduler_name,
         chains,
         profile.weights,
         annotation_prefixes=tuple(dict.fromkeys(key for each in chosen for key in each.declaration.annotations)),
-        subscriptions=handle.close(),
+        subscriptions=subscriptions,
         registrations=tuple(registration for some in registered for registration in some),
         waiting=common.waiting,
+        nodes=common.nodes,
         left_out=frozenset(profile.plugins) - {each.name for each in chosen},
         percentage_of_nodes_to_score=profile.percentage_of_nodes_to_score,
     )

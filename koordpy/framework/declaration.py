@@ -13,10 +13,10 @@ from typing import Any, Final
 from koordpy.errors import PluginError
 from koordpy.framework.points import ALL_HOOKS, AWAITABLE_HOOKS, EVENT_HOOKS, OBJECT_HOOKS, POINTS, REGISTRATION_HOOK
 from koordpy_api import API_VERSION, PluginArgs
-from koordpy_api.hooks import admission, binding, queueing, scheduling
+from koordpy_api.hooks import admission, auditing, binding, queueing, scheduling
 from koordpy_api.markers import PROJECT
 
-SPEC_MODULES: Final = (admission, queueing, scheduling, binding)
+SPEC_MODULES: Final = (admission, auditing, queueing, scheduling, binding)
 _MARK: Final = f"{PROJECT}_impl"  # what pluggy's HookimplMarker leaves on a function
 _ORDERS: Final = ("tryfirst", "trylast", "hookwrapper", "wrapper")
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 from koordpy.errors import PluginError
 from koordpy.framework.waiting import WaitingPods
 from koordpy.telemetry.metrics import PluginMetrics
-from koordpy_api import ObjectHandler, Problem, WaitingPod
+from koordpy_api import NodeInfo, ObjectHandler, Problem, WaitingPod
 from koordpy_api.objects import KubeObject
 
 T = TypeVar("T")
@@ -25,11 +25,19 @@ class Subscription:
     handler: ObjectHandler[Any]
 
 
+@dataclass(slots=True)
+class BelievedNodes:
+    """What the scheduler believes of each node now. It is there before the cache is, and knows nothing until then."""
+
+    find: Callable[[str], NodeInfo | None] = lambda name: None
+
+
 @dataclass(frozen=True, slots=True)
 class Common:
     """What the plugins of all profiles of a scheduler have in common, besides what they share among themselves."""
 
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    nodes: BelievedNodes = field(default_factory=BelievedNodes)
     metrics: PluginMetrics = field(default_factory=PluginMetrics)
 
 
@@ -70,6 +78,9 @@ class HostHandle:
 
     def report(self, kind: str, name: str, problem: Problem) -> None:
         self._report(kind, name, problem)
+
+    def node_info(self, name: str) -> NodeInfo | None:
+        return self._common.nodes.find(name)
 
     def waiting_pods(self) -> Sequence[WaitingPod]:
         return self._common.waiting.all()

@@ -49,8 +49,8 @@ EVENT_HOOKS: Final = ("pod_refused", "pod_added", "pod_updated", "pod_removed", 
 REGISTRATION_HOOK: Final = "events_to_register"
 """Asked once, while the profile is built."""
 
-OBJECT_HOOKS: Final = ("check",)
-"""Asked of every plugin about one object, outside of any attempt."""
+OBJECT_HOOKS: Final = ("check", "audit", "recount")
+"""Asked of every plugin about objects, outside of any attempt."""
 
 ALL_HOOKS: Final = (
     *(hook for point in POINTS for hook in point.hooks),

@@ -24,7 +24,8 @@ from koordpy.framework.calls import (
     logger,
     text_of,
 )
-from koordpy.framework.handle import Subscription
+from koordpy.framework.handle import BelievedNodes, Subscription
+from koordpy.framework.measuring import Meter, evaluated, timed, timed_async
 from koordpy.framework.plans import merge
 from koordpy.framework.registrations import Registration
 from koordpy.framework.verdicts import Candidates, Filtered, PostFiltered, narrow
@@ -33,6 +34,7 @@ from koordpy_api import (
     Binding,
     Code,
     CycleState,
+    Finding,
     NodeInfo,
     PodInfo,
     PodPatch,
@@ -51,6 +53,7 @@ from koordpy_api.objects import KubeObject, Pod
 
 MAX_SCORE: Final = 100
 SKIPPED_FILTERS: Final = StateKey[frozenset[str]]("koordpy/skipped-filters", clone=share)
+PLANNED_BY: Final = StateKey[tuple[str, ...]]("koordpy/planned-by", clone=share)
 LAST: Final[SortKey] = (2**63 - 1,)
 
 
@@ -61,9 +64,10 @@ class Framework:
     annotation_prefixes: what of running Pods' annotations its plugins want kept.
     subscriptions: the kinds of objects that its plugins want to be told of.
     registrations: which events may help a Pod that its plugins refused.
-    waiting: the Pods that Permit holds; the same for all profiles of a scheduler.
+    waiting: the Pods that Permit holds; nodes: what plugins may ask of nodes. The same for all profiles of a scheduler.
     left_out: plugins of the profile that are not built yet.
     percentage_of_nodes_to_score: None or 0 to look at all nodes.
+    meter: what its extension points cost goes there; None: nobody measures.
     """
 
     profile: str
@@ -73,15 +77,24 @@ class Framework:
     subscriptions: tuple[Subscription, ...] = ()
     registrations: tuple[Registration, ...] = ()
     waiting: WaitingPods = field(default_factory=WaitingPods)
+    nodes: BelievedNodes = field(default_factory=BelievedNodes)
     left_out: frozenset[str] = frozenset()
     percentage_of_nodes_to_score: int | None = None
+    meter: Meter | None = None
     _warned: set[tuple[str, str]] = field(default_factory=set)
 
     # -- before the attempt ------------------------------------------------------------------------------------------
 
-    def run_pre_enqueue(self, pod: Pod) -> Status | None:
-        """The first answer that is not None gates the Pod; what breaks, too, but it is logged."""
-        for plugin, hook in self.chains["pre_enqueue"]:
+    @timed("PreEnqueue")
+    def run_pre_enqueue(self, pod: Pod, first: str = "") -> Status | None:
+        """The first answer that is not None gates the Pod; what breaks, too, but it is logged.
+
+        first: the plugin that is asked before the others.
+        """
+        chain = self.chains["pre_enqueue"]
+        if first:
+            chain = tuple(sorted(chain, key=lambda each: each[0] != first))
+        for plugin, hook in chain:
             try:
                 answer = hook(pod)
             except PLUGIN_FAULTS as error:
@@ -135,8 +148,33 @@ class Framework:
                 found.append((plugin, Problem("", "", f'plugin "{plugin}" failed: {text_of(error)}')))
         return found
 
+    def run_audit(self, nodes: Sequence[NodeInfo]) -> list[Finding]:
+        """What plugins find wrong with the cluster that they were told of. A plugin that breaks is logged."""
+        found: list[Finding] = []
+        for plugin, hook in self.chains["audit"]:
+            try:
+                told = hook(nodes)
+                if not all(isinstance(finding, Finding) for finding in told):
+                    raise TypeError(f"{told!r} is no list of Findings")
+                found += told
+            except PLUGIN_FAULTS:
+                self._complain(plugin, "audit", self.profile)
+        return found
+
+    def run_recount(self, objects: Sequence[KubeObject], assumed: frozenset[str]) -> list[str]:
+        """Where the plugins' own books differ from these objects. A plugin that breaks is a difference."""
+        found: list[str] = []
+        for plugin, hook in self.chains["recount"]:
+            try:
+                found += [f"{plugin}: {difference}" for difference in hook(objects, assumed)]
+            except PLUGIN_FAULTS as error:
+                self._complain(plugin, "recount", self.profile)
+                found.append(f"{plugin} failed to recount: {text_of(error)}")
+        return found
+
     # -- the scheduling cycle ----------------------------------------------------------------------------------------
 
+    @timed("PreFilter")
     def run_pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Candidates | Status:
         """Every plugin is asked, unless one says that nothing can help; the last refusal counts."""
         refusal: Status | None = None
@@ -145,6 +183,7 @@ class Framework:
         try:
             for plugin, hook in self.chains["pre_filter"]:
                 answer = ask(plugin, f'running PreFilter plugin "{plugin}"', hook, state, pod, nodes)
+                evaluated(self.meter, plugin, "PreFilter", answer)
                 match answer:
                     case None:
                         pass
@@ -186,6 +225,7 @@ class Framework:
                 return broken
         return None
 
+    @timed("Filter")
     def run_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], enough: int | None = None
     ) -> Filtered | Status:
@@ -216,8 +256,11 @@ class Framework:
                 refusals[node.name] = answer.by(plugin)
         except PLUGIN_FAULTS as error:
             return blame(plugin, f'running "{plugin}" filter plugin', error)
+        if self.meter is not None:
+            self.meter.filtered([plugin for plugin, _ in chain], len(feasible), refusals)
         return Filtered(feasible, refusals)
 
+    @timed("PostFilter")
     def run_post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFiltered:
         """Plugins are asked until one makes room, says that nothing helps, or breaks. refusals: of every node."""
         refused: list[Status] = []
@@ -248,15 +291,28 @@ class Framework:
 
     def run_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> npt.NDArray[np.int64] | Status:
         """The weighted total of every node. A Status means that a plugin broke."""
+        skipped = self._pre_score(state, pod, nodes)
+        return skipped if isinstance(skipped, Status) else self._scores(state, pod, nodes, skipped)
+
+    @timed("PreScore")
+    def _pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> set[str] | Status:
+        """Which plugins have no score for this Pod."""
         skipped: set[str] = set()
         for plugin, hook in self.chains["pre_score"]:
             answer = ask(plugin, f'running PreScore plugin "{plugin}"', hook, state, pod, nodes)
+            evaluated(self.meter, plugin, "PreScore", answer)
             if isinstance(answer, Status) and answer.code is Code.SKIP:
                 skipped.add(plugin)
             elif answer is not None:
                 is_error = isinstance(answer, Status) and answer.code is Code.ERROR
                 broken: Status = answer if is_error else illegal(plugin, "PreScore", answer)
                 return broken
+        return skipped
+
+    @timed("Score")
+    def _scores(
+        self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], skipped: set[str]
+    ) -> npt.NDArray[np.int64] | Status:
         totals = np.zeros(len(nodes), dtype=np.int64)
         normalizers = dict(self.chains["normalize_scores"])
         for plugin, hook in self.chains["score"]:
@@ -279,8 +335,11 @@ class Framework:
                     f"{wrong}, it should in the range of [0, {MAX_SCORE}] after normalizing"
                 ).by(plugin)
             totals += scores * self.weights.get(plugin, 1)
+            if self.meter is not None:
+                self.meter.evaluated(plugin, "Score", len(nodes))
         return totals
 
+    @timed("Reserve")
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         for plugin, hook in self.chains["reserve"]:
             answer = ask(plugin, f'running Reserve plugin "{plugin}"', hook, state, pod, node_name)
@@ -289,6 +348,7 @@ class Framework:
                 return refusal
         return None
 
+    @timed("Unreserve")
     def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
         """In reverse order, and every one of them, whatever the others do."""
         for plugin, hook in reversed(self.chains["unreserve"]):
@@ -299,6 +359,11 @@ class Framework:
 
     def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """The first refusal counts. Without one, and if somebody wants to wait, the Pod is in `waiting` afterwards."""
+        answer = self._permit(state, pod, node_name)
+        return None if isinstance(answer, Wait) else answer
+
+    @timed("Permit")
+    def _permit(self, state: CycleState, pod: Pod, node_name: str) -> Status | Wait | None:
         timeouts_s: dict[str, float] = {}
         for plugin, hook in self.chains["permit"]:
             answer = ask(plugin, f'running Permit plugin "{plugin}"', hook, state, pod, node_name)
@@ -311,9 +376,10 @@ class Framework:
                     return answer
                 case _:
                     return illegal(plugin, "Permit", answer)
-        if timeouts_s:
-            self.waiting.add(WaitingPod(pod, node_name, timeouts_s))
-        return None
+        if not timeouts_s:
+            return None
+        self.waiting.add(WaitingPod(pod, node_name, timeouts_s))
+        return Wait(max(timeouts_s.values()))
 
     # -- the binding cycle -------------------------------------------------------------------------------------------
 
@@ -321,11 +387,16 @@ class Framework:
         """Returns at once if nobody asked to wait; else when all have allowed the Pod, or one rejected it."""
         if (waiting := self.waiting.get(pod.uid)) is None:
             return None
+        started = self.meter.now() if self.meter else 0.0
         try:
-            return await waiting.settled()
+            refusal = await waiting.settled()
         finally:
             self.waiting.remove(pod.uid)
+        if self.meter is not None:
+            self.meter.permit_waited(refusal, self.meter.now() - started)
+        return refusal
 
+    @timed_async("PreBind")
     async def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> PreBindPlan | Status:
         """All plans merged into one, or the first answer that is none."""
         plans: list[tuple[str, PreBindPlan]] = []
@@ -340,8 +411,10 @@ class Framework:
                     return answer
                 case _:
                     return illegal(plugin, "PreBind", answer)
+        state.write(PLANNED_BY, tuple(plugin for plugin, _ in plans))
         return merge(plans)
 
+    @timed_async("Bind")
     async def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Binding | Status:
         """The first answer that is not None. Status(SUCCESS) means that the plugin bound the Pod itself."""
         for plugin, hook in self.chains["bind"]:
@@ -351,6 +424,7 @@ class Framework:
             return answer if isinstance(answer, Binding | Status) else illegal(plugin, "Bind", answer)
         return Status.error("no Bind plugin took the Pod")
 
+    @timed_async("PostBind")
     async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
         """Every one of them, whatever the others do; the Pod is bound."""
         for plugin, hook in self.chains["post_bind"]:

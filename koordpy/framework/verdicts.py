@@ -1,7 +1,7 @@
 """What all plugins' answers at one point come to."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from koordpy_api import NodeInfo, Status
 
@@ -44,5 +44,9 @@ def narrow(nodes: Sequence[NodeInfo], wanted: Mapping[str, frozenset[str]]) -> C
         return Status.unresolvable(f"node(s) didn't satisfy plugin {plugins[0]}").by(plugins[0])
     reason = f"node(s) didn't satisfy plugin(s) [{' '.join(plugins)}]"
     if not names:
-        return Status.unresolvable(f"{reason} simultaneously").by(plugins[0])
-    return Candidates([node for node in nodes if node.name in names], Status.unresolvable(reason).by(plugins[0]))
+        return _by_all(Status.unresolvable(f"{reason} simultaneously"), plugins)
+    return Candidates([node for node in nodes if node.name in names], _by_all(Status.unresolvable(reason), plugins))
+
+
+def _by_all(refusal: Status, plugins: Sequence[str]) -> Status:
+    return replace(refusal, plugin=plugins[0], others=frozenset(plugins[1:]))

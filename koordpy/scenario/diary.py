@@ -5,6 +5,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from koordpy.telemetry.logs import TextLines
+
 
 @contextmanager
 def watched() -> Iterator[list[str]]:
@@ -38,7 +40,7 @@ class _Lines(logging.Handler):
     def __init__(self, lines: list[str]) -> None:
         super().__init__()
         self._lines = lines
-        self.setFormatter(logging.Formatter("%(levelname)s %(name)s %(message)s"))
+        self.setFormatter(TextLines(with_time=False))
 
     def emit(self, record: logging.LogRecord) -> None:
         self._lines.append(self.format(record))

@@ -29,6 +29,10 @@ CONFIG: Final = "config.yaml"
 POLL_S: Final = 0.02
 
 
+class BooksAreWrong(AssertionError):
+    """The scheduler believes something that the objects do not say; the text tells all of it."""
+
+
 class Life:
     """scheduler: it itself, for who wants to look.
 
@@ -56,9 +60,11 @@ class Life:
             await asyncio.sleep(POLL_S)
 
     def check(self) -> None:
-        """Raises: what it died of, if it did."""
+        """Raises: what it died of, if it did; BooksAreWrong."""
         if self._running.done():
             self._running.result()
+        elif wrong := self.scheduler.invariants.differences():
+            raise BooksAreWrong("\n".join(["the books are wrong:", *wrong]))
 
     async def stop(self) -> None:
         """As SIGTERM does: what is under way ends."""

@@ -231,15 +231,16 @@ class _Stage:
     async def _expect(self, expect: Expect, place: str) -> None:
         loop = asyncio.get_running_loop()
         until = loop.time() + expect.within
-        while wrong := mismatches(expect, await self._look()):
+        while wrong := mismatches(expect, await self._look(expect)):
             if loop.time() >= until or self._life is None:
                 raise self._failure(place, wrong)
             self._life.check()
             await asyncio.sleep(POLL_S)
         if self._life is not None:
             await asyncio.sleep(STEADY_S)
-            if wrong := mismatches(expect, await self._look()):
+            if wrong := mismatches(expect, await self._look(expect)):
                 raise self._failure(f"{place}, a second later", wrong)
+            self._life.check()
 
     def _failure(self, place: str, wrong: list[str]) -> ScenarioFailed:
         tail = ["the log ends with", *self._log[-LOG_TAIL:]] if self._log else ["the log is empty"]
@@ -247,7 +248,8 @@ class _Stage:
             tail = [f"it ended with {self._finished.exit_code}, and said", *self._finished.output.splitlines()]
         return ScenarioFailed("\n  ".join([f"{self._scenario.title}\nat {place}:", *wrong, *tail]))
 
-    async def _look(self) -> Observed:
+    async def _look(self, expect: Expect) -> Observed:
+        """What there is to see; metrics, which take long to write out, only if they are asked for."""
         objects = {}
         for kind in self._kinds():
             for each in await self._world.read(kind):
@@ -257,7 +259,7 @@ class _Stage:
             events=await self._world.read(EVENT) if self._scenario.runs_a_scheduler else (),
             requests=self._cluster.sent,
             log=self._log,
-            metrics=self._life.metrics() if self._life else {},
+            metrics=self._life.metrics() if self._life and expect.metrics else {},
             book=self._book,
             finished=self._finished,
         )

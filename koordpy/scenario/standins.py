@@ -14,30 +14,42 @@ from koordpy.framework.declaration import spec_of
 from koordpy.framework.points import ALL_HOOKS, REGISTRATION_HOOK
 from koordpy.scenario.parts import Part, Seconds, keys_of, names_of
 from koordpy_api import (
+    ActionType,
     Binding,
+    ClusterEvent,
     Code,
     CycleState,
+    EventRegistration,
     Handle,
     NoArgs,
     PodPatch,
     PostFilterResult,
     PreBindPlan,
     PreFilterResult,
+    QueueingHint,
     Status,
     Wait,
     hookimpl,
 )
-from koordpy_api.objects import KubeObject
+from koordpy_api.events import HintFunction
+from koordpy_api.objects import KubeObject, Pod
 
-HOOKS: Final[Mapping[str, str]] = {to_camel(hook): hook for hook in ALL_HOOKS if hook != REGISTRATION_HOOK}
+HOOKS: Final[Mapping[str, str]] = {to_camel(hook): hook for hook in ALL_HOOKS}
 """As a scenario writes it → the hook."""
+
+ACTIONS: Final[Mapping[str, ActionType]] = {
+    (action.name or "").replace("_", " ").title().replace(" ", ""): action
+    for action in (*ActionType, ActionType.UPDATE, ActionType.ALL)
+}
+"""As a scenario writes it → what happens to an object."""
 
 
 class Answer(Part):
-    """One answer of one hook; exactly one key. `ok` and `skip` may stand alone, and so may a number."""
+    """One answer of one hook or hint; exactly one key. `ok`, `skip` and `queue` may stand alone; so may a number."""
 
     ok: bool = False
     skip: bool = False
+    queue: bool = False
     unschedulable: str = ""
     unresolvable: str = ""
     pending: str = ""
@@ -51,11 +63,12 @@ class Answer(Part):
     by_node: dict[str, "Answer"] = {}
     by_pod: dict[str, "Answer"] = {}
     in_turn: tuple["Answer", ...] = ()
+    events: dict[str, "Answer"] = {}
 
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: object) -> object:
-        if value in ("ok", "skip"):
+        if value in ("ok", "skip", "queue"):
             return {value: True}
         if isinstance(value, int):
             return {"value": value}
@@ -72,6 +85,8 @@ class Answer(Part):
             raise ValueError(f"one answer has one key, here are {', '.join(keys_of(self)) or 'none'}")
         if self.raises and not _is_exception(self.raises):
             raise ValueError(f"{self.raises} is no exception of Python's own")
+        for event in self.events:
+            _event(event)
         return self
 
 
@@ -79,9 +94,12 @@ def _hooks(value: object) -> object:
     unknown = sorted(set(value) - set(HOOKS)) if isinstance(value, Mapping) else []
     if unknown:
         raise ValueError(f"{', '.join(map(str, unknown))}: no such hook; there are {', '.join(HOOKS)}")
+    if isinstance(value, Mapping) and (events := value.get(_EVENTS)) is not None:
+        return {**value, _EVENTS: {"events": events}}
     return value
 
 
+_EVENTS: Final = to_camel(REGISTRATION_HOOK)
 Hooks = Annotated[dict[str, Answer], BeforeValidator(_hooks)]
 
 
@@ -139,7 +157,8 @@ def stand_in(name: str, hooks: Mapping[str, Answer], book: CallBook) -> type:
 
     members: dict[str, Any] = {"__init__": construct, "Args": NoArgs}
     for written, answer in hooks.items():
-        members[HOOKS[written]] = staticmethod(_hook(name, written, answer, book))
+        hook = _registrations(name, answer, book) if written == _EVENTS else _hook(name, written, answer, book)
+        members[HOOKS[written]] = staticmethod(hook)
     return type(name, (), members)
 
 
@@ -156,6 +175,36 @@ def _hook(plugin: str, written: str, answer: Answer, book: CallBook) -> Callable
     asked.__name__ = hook
     asked.__wrapped__ = spec  # type: ignore[attr-defined]  # where pluggy reads the arguments' names
     return hookimpl(asked)
+
+
+def _registrations(plugin: str, answer: Answer, book: CallBook) -> Callable[..., Any]:
+    made = [EventRegistration(_event(event), _hint(plugin, hint, book)) for event, hint in answer.events.items()]
+
+    def events_to_register() -> list[EventRegistration]:
+        return made
+
+    return hookimpl(events_to_register)
+
+
+def _hint(plugin: str, answer: Answer, book: CallBook) -> HintFunction:
+    def hint(pod: Pod, old: KubeObject | None, new: KubeObject | None) -> QueueingHint:
+        turn = book.note(plugin, "hint", {"pod": pod})
+        chosen = _choose(answer, {"pod": pod}, turn)
+        return QueueingHint.when(chosen.queue) if not chosen.raises else _say(chosen, "hint", {})
+
+    return hint
+
+
+def _event(text: str) -> ClusterEvent:
+    """Node/Add, or Node/Add|UpdateNodeTaint."""
+    resource, _, actions = text.rpartition("/")
+    unknown = [each for each in actions.split("|") if each not in ACTIONS]
+    if not resource or unknown:
+        raise ValueError(f"{text!r} is no event; write KIND/ACTION with actions of {', '.join(ACTIONS)}")
+    action = ActionType(0)
+    for each in actions.split("|"):
+        action |= ACTIONS[each]
+    return ClusterEvent(resource, action)
 
 
 def _choose(answer: Answer, given: Mapping[str, Any], turn: int) -> Answer:

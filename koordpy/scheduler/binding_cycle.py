@@ -3,10 +3,14 @@
 A task per Pod, so binds overlap; at most MAX_BINDS_ON_THE_WIRE requests are under way at once. What was booked for a
 Pod stays booked until the API server's answer is known: a request without an answer is sent again, which is safe, since
 the Pod's UID is a precondition and a Pod is bound only once.
+
+Nothing is sent that another leader could meet: a Binding is sent only while we lead, and is given up, by us and by the
+API server, before anybody else can lead.
 """
 
 import asyncio
 import logging
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -14,10 +18,12 @@ import msgspec
 
 from koordpy.cache.cache import Cache
 from koordpy.cluster.protocol import BindRequest, Cluster
+from koordpy.cluster.tenure import Term, patience_s
 from koordpy.errors import ApiError, ClusterError, Conflict, NotFound, TooManyRequests, Unreachable
 from koordpy.framework.runner import Framework
 from koordpy.scheduler.failure import FailureExit
-from koordpy.scheduler.outcome import NotPlaced, Placed, Taken
+from koordpy.scheduler.outcome import Dropped, NotPlaced, Placed, Taken
+from koordpy.telemetry.logs import fields
 from koordpy.telemetry.metrics import Metrics
 from koordpy_api import Binding, Code, PreBindPlan, Status
 from koordpy_api.objects import Pod
@@ -48,15 +54,18 @@ class _BoundPod(msgspec.Struct):
 class BindingCycle:
     """Holds what every bind needs, and nothing of any bind."""
 
-    def __init__(self, cluster: Cluster, cache: Cache, failure: FailureExit, metrics: Metrics, rng: Random) -> None:
+    def __init__(
+        self, cluster: Cluster, cache: Cache, failure: FailureExit, metrics: Metrics, rng: Random, tenure: Term
+    ) -> None:
         self._cluster = cluster
+        self._tenure = tenure
         self._failure = failure
         self._cache = cache
         self._metrics = metrics
         self._rng = rng
         self._wire = asyncio.Semaphore(MAX_BINDS_ON_THE_WIRE)
 
-    async def bind(self, framework: Framework, placed: Placed) -> NotPlaced | Taken | None:
+    async def bind(self, framework: Framework, placed: Placed) -> NotPlaced | Taken | Dropped | None:
         """Bind a Pod to the node that is held for it; None if it is bound."""
         pod, state, node_name = placed.pod, placed.state, placed.node_name
         if framework.waiting.get(pod.uid) is not None:
@@ -67,19 +76,25 @@ class BindingCycle:
         if isinstance(plan, Status):
             return NotPlaced.on_node(placed, plan)
         await self._failure.told(pod.uid)
+        if not self._tenure.leads:
+            return Dropped(placed, may_be_written=False)
         answer = await framework.run_bind(state, pod, node_name)
-        status = await self._write(pod, answer, plan) if isinstance(answer, Binding) else answer
-        if isinstance(status, Conflict):
+        status = await self._write(placed, answer, plan) if isinstance(answer, Binding) else answer
+        if isinstance(status, Dropped):
+            return status
+        if isinstance(status, ApiError):
             return Taken(placed, str(status))
         return None if status.code is Code.SUCCESS else NotPlaced.on_node(placed, status)
 
-    async def _write(self, pod: Pod, binding: Binding, plan: PreBindPlan) -> Status | Conflict:
-        meta = pod.metadata
+    async def _write(self, placed: Placed, binding: Binding, plan: PreBindPlan) -> Status | ApiError | Dropped:
+        pod, meta = placed.pod, placed.pod.metadata
         request = BindRequest(meta.namespace, meta.name, meta.uid, binding.node_name, plan.pod.annotations)
         wait_s, may_be_written = FIRST_RETRY_S, False
         while True:
             try:
                 async with self._wire:
+                    if not self._tenure.leads:
+                        return Dropped(placed, may_be_written)
                     # The API server would accept a node that does not exist.
                     if not may_be_written and not self._cache.has_node(binding.node_name):
                         return Status.error(f"node {binding.node_name} is gone")
@@ -88,20 +103,24 @@ class BindingCycle:
                 may_be_written = may_be_written or isinstance(error, Unreachable)
                 asked_for = error.retry_after_s if isinstance(error, TooManyRequests) else None
                 self._metrics.bind_retries.inc()
-                logger.warning("bind of pod %s to %s goes again: %s", pod.key, binding.node_name, error)
+                logger.warning("bind goes again", extra=fields(pod=pod.key, node=binding.node_name, why=str(error)))
             await asyncio.sleep(max(asked_for or 0.0, wait_s * self._rng.uniform(0.5, 1.0)))
             wait_s = min(wait_s * 2, LAST_RETRY_S)
 
-    async def _send(self, request: BindRequest) -> Status | Conflict:
-        """What became of it; a Conflict is the answer if somebody else bound the Pod.
+    async def _send(self, request: BindRequest) -> Status | ApiError:
+        """What became of it; the server's own words if the race is lost: somebody else bound the Pod, or it is gone.
 
         Raises: Unreachable or TooManyRequests if the same request should be sent again.
         """
         try:
-            await self._cluster.bind(request)
+            within_s = patience_s(self._tenure)
+            async with asyncio.timeout(within_s):
+                await self._cluster.bind(replace(request, within_s=within_s))
+        except TimeoutError:
+            raise Unreachable("our lease runs out, and there is no answer yet") from None
         except TooManyRequests:
             raise
-        except Conflict as error:
+        except (Conflict, NotFound) as error:
             return await self._settle(request, error)
         except ApiError as error:
             if error.status >= 500:
@@ -109,12 +128,12 @@ class BindingCycle:
             return Status.error(f"binding rejected: {error}")
         return Status(Code.SUCCESS)
 
-    async def _settle(self, request: BindRequest, conflict: Conflict) -> Status | Conflict:
-        """409: an earlier try of ours may have come through without its answer; the Pod itself knows."""
+    async def _settle(self, request: BindRequest, refusal: ApiError) -> Status | ApiError:
+        """409 or 404: an earlier try of ours may have come through without its answer; the Pod itself knows."""
         try:
             raw = await self._cluster.get(Pod.KIND, request.namespace, request.name)
-        except NotFound as error:
-            return Status.error(f"binding rejected: {error}")
+        except NotFound:
+            return refusal
         except ClusterError as error:
             raise Unreachable(str(error)) from error
         now = msgspec.json.decode(raw, type=_BoundPod)
@@ -122,6 +141,6 @@ class BindingCycle:
             wanted = request.annotations.items()
             if all((now.metadata.annotations or {}).get(key) == text for key, text in wanted):
                 return Status(Code.SUCCESS)
-        if now.metadata.uid == request.uid and now.spec.node_name:
-            return conflict
-        return Status.error(f"binding rejected: {conflict}")
+        if now.metadata.uid != request.uid or now.spec.node_name:
+            return refusal
+        return Status.error(f"binding rejected: {refusal}")

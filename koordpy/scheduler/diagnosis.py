@@ -35,8 +35,16 @@ class Diagnosis:
     @property
     def plugins(self) -> frozenset[str]:
         """Who refused."""
-        statuses = [*self.refusals.values(), *(status for status in (self.absent, self.pre_filter) if status)]
-        return frozenset(status.plugin for status in statuses if status.plugin)
+        plugins = {status.plugin for status in self.refusals.values()}
+        for status in (self.absent, self.pre_filter):
+            if status is not None:
+                plugins |= {status.plugin, *status.others}
+        return frozenset(filter(None, plugins))
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """Those of them that said they would wake the Pod themselves."""
+        return frozenset(status.plugin for status in self.refusals.values() if status.code is Code.PENDING)
 
     def of_every_node(self, names: Iterable[str]) -> dict[str, Status]:
         """What holds for each of these nodes."""

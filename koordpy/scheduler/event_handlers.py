@@ -2,11 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
 
 from koordpy.cache.cache import Cache
 from koordpy.framework.handle import Report
+from koordpy.queue.changes import (
+    NODE_ADDED,
+    NODE_DELETED,
+    POD_ASSIGNED,
+    POD_DELETED,
+    node_events,
+    of_kind,
+    on_node,
+    pod_events,
+)
 from koordpy.queue.queue import SchedulingQueue
-from koordpy_api import Problem, QuantityError
+from koordpy_api import ActionType, Problem, QuantityError
 from koordpy_api.objects import KubeObject, Node, Pod
 
 
@@ -24,14 +37,7 @@ class PodEvents:
     release: Callable[[str], None]
 
     def added(self, obj: Pod) -> None:
-        if obj.is_terminated:
-            self.deleted(obj)
-        elif obj.spec.node_name:
-            self._count(obj)
-        elif self._wants_a_node(obj):
-            self.queue.add(obj)
-        else:
-            self.queue.delete(obj.uid)
+        self._see(obj, obj)
 
     def updated(self, old: Pod, new: Pod) -> None:
         if not new.spec.node_name and self.cache.is_assumed(new.uid):
@@ -40,79 +46,127 @@ class PodEvents:
             if new.metadata.deletion_timestamp:
                 self.release(new.uid)
             if self.queue.is_in_flight(new.uid):
-                self.added(new)
+                self._see(old, new)
             return
-        self.added(new)
+        self._see(old, new)
+        if not new.spec.node_name and new.status.nominated_node_name != old.status.nominated_node_name:
+            self._nominated_no_more(old)
 
     def deleted(self, obj: Pod) -> None:
         """Gone, or finished for good: it holds nothing any more, and neither does what we assumed for it."""
         self.queue.delete(obj.uid)
         self.release(obj.uid)
-        if self.cache.pod(obj.uid) is not None:
+        if (held := self.cache.pod(obj.uid)) is not None:
             self.cache.remove_pod(obj.uid)
-            self.queue.wake_all()
+            self.queue.happened(POD_DELETED, on_node(obj, held.node_name), None)
+        elif not obj.spec.node_name:
+            self._nominated_no_more(obj)
 
-    def _count(self, pod: Pod) -> None:
+    def _see(self, old: Pod, new: Pod) -> None:
+        """old: the version before; the same one if it is the first."""
+        if new.is_terminated:
+            self.deleted(new)
+        elif new.spec.node_name:
+            self._count(old, new)
+        else:
+            if old.spec.node_name:
+                self._count_no_more(new)
+            if self.is_ours(new.spec.scheduler_name):
+                self.queue.add(new)  # also one that is being deleted: whoever pops it says so
+            else:
+                self.queue.delete(new.uid)
+
+    def _count(self, old: Pod, pod: Pod) -> None:
         self.queue.delete(pod.uid)
         self.release(pod.uid)  # if it still waits, somebody else bound it
-        before = self.cache.pod(pod.uid)
+        before, was_assumed = self.cache.pod(pod.uid), self.cache.is_assumed(pod.uid)
         try:
             self.cache.set_pod(pod)
         except QuantityError as error:
             self.report("Pod", pod.key, Problem("spec", "", f"{error}; it counts as it did before"))
             return
-        now = self.cache.pod(pod.uid)
-        if before and now and (before.requests, before.node_name) != (now.requests, now.node_name):
-            self.queue.wake_all()  # resized, or not where we believed: room elsewhere
+        if before and before.node_name != pod.spec.node_name:  # not where we believed: room elsewhere
+            self.queue.happened(POD_DELETED, on_node(pod, before.node_name), None)
+        if before is None or was_assumed or not old.spec.node_name:
+            self.queue.happened(POD_ASSIGNED, None, pod)
+        else:
+            for event in pod_events(old, pod):
+                self.queue.happened(event, old, pod)
 
-    def _wants_a_node(self, pod: Pod) -> bool:
-        if not self.is_ours(pod.spec.scheduler_name):
-            return False
-        # A gated Pod's bind would be refused; taking the last gate away is an update that comes through here.
-        return not pod.metadata.deletion_timestamp and not pod.spec.scheduling_gates
+    def _count_no_more(self, pod: Pod) -> None:
+        """It was bound and is not any more, as after etcd was restored. What we assume of it ourselves stays."""
+        held = self.cache.pod(pod.uid)
+        if held is not None and not self.cache.is_assumed(pod.uid):
+            self.cache.remove_pod(pod.uid)
+            self.queue.happened(POD_DELETED, on_node(pod, held.node_name), None)
+
+    def _nominated_no_more(self, pod: Pod) -> None:
+        """The room that was kept for it is there for whoever had to respect that."""
+        if pod.status.nominated_node_name:
+            priority, uid = pod.spec.priority, pod.uid
+            self.queue.happened(
+                POD_DELETED, pod, None, lambda other: other.spec.priority <= priority and other.uid != uid
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEvents:
-    """Nodes go to the cache, and every change may help a Pod that waits."""
+    """Nodes go to the cache, and what changed may help a Pod that waits."""
 
     cache: Cache
     queue: SchedulingQueue
     report: Report
 
     def added(self, obj: Node) -> None:
-        try:
-            self.cache.set_node(obj)
-        except QuantityError as error:
-            self.report("Node", obj.key, Problem("status.allocatable", "", f"{error}; the node stays as it was"))
-            return
-        self.queue.wake_all()
+        if self._take(obj):
+            self.queue.happened(NODE_ADDED, None, obj)
 
     def updated(self, old: Node, new: Node) -> None:
-        before, now = old.metadata, new.metadata
-        if (old.spec, old.status, before.labels, before.annotations) != (
-            new.spec,
-            new.status,
-            now.labels,
-            now.annotations,
-        ):
-            self.added(new)  # a kubelet's heartbeat changes none of these
+        if _content(old) == _content(new):
+            return  # a kubelet's heartbeat
+        is_known = self.cache.has_node(new.metadata.name)
+        if not self._take(new):
+            return
+        if not is_known:  # could not be read before
+            self.queue.happened(NODE_ADDED, None, new)
+            return
+        for event in node_events(old, new):
+            self.queue.happened(event, old, new)
 
     def deleted(self, obj: Node) -> None:
         self.cache.remove_node(obj.metadata.name)
+        self.queue.happened(NODE_DELETED, obj, None)
+
+    def _take(self, node: Node) -> bool:
+        try:
+            self.cache.set_node(node)
+        except QuantityError as error:
+            self.report("Node", node.key, Problem("status.allocatable", "", f"{error}; the node stays as it was"))
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
 class WakeUp:
-    """After the plugins were told of one of their objects, every change of it may help a Pod that waits."""
+    """After the plugins were told of an object of a kind that one of them watches: it may help a Pod that waits."""
 
     queue: SchedulingQueue
 
     def added(self, obj: KubeObject) -> None:
-        self.queue.wake_all()
+        self.queue.happened(of_kind(obj.KIND, ActionType.ADD), None, obj)
 
     def updated(self, old: KubeObject, new: KubeObject) -> None:
-        self.queue.wake_all()
+        if _content(old) != _content(new):
+            self.queue.happened(of_kind(new.KIND, ActionType.UPDATE), old, new)
 
     def deleted(self, obj: KubeObject) -> None:
-        """Less than before helps nobody."""
+        self.queue.happened(of_kind(obj.KIND, ActionType.DELETE), obj, None)
+
+
+HANDLED_APART: Final = (Pod, Node)
+"""Kinds whose changes PodEvents and NodeEvents tell the queue in detail."""
+
+
+def _content(obj: KubeObject) -> KubeObject:
+    """Everything but which version it is."""
+    return replace(obj, metadata=replace(obj.metadata, resource_version="", generation=0))

@@ -1,8 +1,8 @@
-"""How an attempt ends: Placed, NotPlaced, or Taken by somebody else."""
+"""How an attempt ends: Placed, NotPlaced, Taken by somebody else, or Dropped because somebody else leads."""
 
 from dataclasses import dataclass
 
-from koordpy.queue.queue import QueuedPodInfo
+from koordpy.queue.pod_info import QueuedPodInfo
 from koordpy.scheduler.diagnosis import Diagnosis
 from koordpy_api import CycleState, Status
 from koordpy_api.objects import Pod
@@ -20,10 +20,21 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Somebody else bound the Pod first. Nobody is to be told; what was held for it is let go of."""
+    """Somebody else bound the Pod first, or it is gone. Nobody is to be told; what was held for it is let go of."""
 
     placed: Placed
     why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """We do not lead any more, and nobody is to be told.
+
+    may_be_written: the bind was sent, so what is held for the Pod stays held until a watch says what became of it.
+    """
+
+    placed: Placed
+    may_be_written: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +44,6 @@ class NotPlaced:
     status: the answer as a whole; its message goes to the user.
     held: the node that is still held for the Pod; failure.py lets go of it.
     nominated: the node on which room is being made; "" takes an earlier nomination back, None leaves it.
-    wait_for_change: nothing can have changed since; the Pod need not be tried again before something does.
     """
 
     queued: QueuedPodInfo
@@ -43,7 +53,6 @@ class NotPlaced:
     diagnosis: Diagnosis | None = None
     held: str = ""
     nominated: str | None = ""
-    wait_for_change: bool = False
 
     @classmethod
     def on_node(cls, placed: Placed, status: Status) -> "NotPlaced":

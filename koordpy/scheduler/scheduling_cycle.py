@@ -13,7 +13,7 @@ from koordpy.cache.cache import Cache
 from koordpy.cache.snapshot import Snapshot
 from koordpy.framework.runner import Framework
 from koordpy.framework.verdicts import Candidates, Filtered
-from koordpy.queue.queue import QueuedPodInfo
+from koordpy.queue.pod_info import QueuedPodInfo
 from koordpy.scheduler.diagnosis import NO_NODES, Diagnosis
 from koordpy.scheduler.outcome import NotPlaced, Placed
 from koordpy.scheduler.sampling import nodes_to_find
@@ -109,9 +109,7 @@ def _make_room(framework: Framework, refused: NotPlaced, snapshot: Snapshot) -> 
     )
     if made.refusal is not None:
         diagnosis = replace(diagnosis, post_filter=made.refusal.message)
-    return replace(
-        refused, status=diagnosis.status(), diagnosis=diagnosis, nominated=made.nominated_node, wait_for_change=True
-    )
+    return replace(refused, status=diagnosis.status(), diagnosis=diagnosis, nominated=made.nominated_node)
 
 
 def _diagnose(snapshot: Snapshot, candidates: Candidates, filtered: Filtered) -> Diagnosis:

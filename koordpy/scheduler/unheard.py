@@ -49,7 +49,9 @@ DEMANDS: Final[tuple[Demand, ...]] = (
 
 def refuse_unheard(pod: Pod, left_out: frozenset[str]) -> Status | None:
     """None if every demand is heard by somebody. left_out: plugins of the profile that are not built yet."""
-    unheard = [field for plugin, field, has in DEMANDS if plugin in left_out and has(pod)]
+    unheard = [(plugin, field) for plugin, field, has in DEMANDS if plugin in left_out and has(pod)]
     if not unheard:
         return None
-    return Status.unresolvable(f"koordpy does not look at {', '.join(unheard)} yet")
+    fields = ", ".join(field for _, field in unheard)
+    # Said by the plugin that would: so it waits for nothing that could help, rather than being tried again and again.
+    return Status.unresolvable(f"koordpy does not look at {fields} yet").by(unheard[0][0])

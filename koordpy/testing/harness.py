@@ -13,13 +13,16 @@ from koordpy.framework.build import build
 from koordpy.framework.registry import Registry
 from koordpy.framework.runner import Framework
 from koordpy.queue.backoff import Backoff
-from koordpy.queue.queue import QueuedPodInfo, SchedulingQueue
+from koordpy.queue.changes import NODE_ADDED, NODE_DELETED, POD_ASSIGNED, POD_DELETED, node_events, of_kind, pod_events
+from koordpy.queue.hints import Hints, Worth
+from koordpy.queue.pod_info import QueuedPodInfo
+from koordpy.queue.queue import SchedulingQueue
 from koordpy.scheduler.event_handlers import NodeEvents, PodEvents
 from koordpy.scheduler.outcome import NotPlaced, Placed
 from koordpy.scheduler.scheduling_cycle import SchedulingCycle
 from koordpy.telemetry.metrics import Metrics
 from koordpy.telemetry.problems import ProblemLog
-from koordpy_api import PreBindPlan, Problem, Status
+from koordpy_api import ActionType, ClusterEvent, PreBindPlan, Problem, Status
 from koordpy_api.objects import KubeObject, Node, Pod
 
 
@@ -49,8 +52,10 @@ class CycleHarness:
         self.problems = ProblemLog(Metrics())
         self.framework = framework or build_profile(problems=self.problems)
         self.cache = Cache([self.framework], self.framework.annotation_prefixes)
+        self.framework.nodes.find = self.cache.node
+        hints = Hints({self.framework.profile: self.framework.registrations})
         self.queue = SchedulingQueue(
-            self.framework.queue_sort, SystemClock(), Backoff(), self.framework.run_pre_enqueue
+            self.framework.queue_sort, SystemClock(), Backoff(), self.framework.run_pre_enqueue, hints
         )
         self._cycle = SchedulingCycle(self.cache, Random(seed))
         report = self.problems.report
@@ -83,6 +88,18 @@ class CycleHarness:
             raise AssertionError(f"pre_bind refused: {plan.message}")
         return plan
 
+    def wakes(self, plugin: str, pod: Pod, old: KubeObject | None, new: KubeObject | None) -> bool:
+        """Would this change make a Pod that `plugin` refused worth another attempt? old None: it came; new None: gone.
+
+        The harness must have been told of the change before, as the scheduler is.
+        """
+        hints = Hints({self.framework.profile: self.framework.registrations})
+        queued = QueuedPodInfo(pod, 0.0, 0.0, refused_by=frozenset((plugin,)))
+        concerns = [concern for event in _events(old, new) if (concern := hints.concern(event)) is not None]
+        return any(
+            hints.may_help(queued, each) and hints.worth(queued, each, old, new) is not Worth.NO for each in concerns
+        )
+
     def forget(self, placed: Placed) -> None:
         """Undo a placement, as a failed bind does."""
         self.framework.run_unreserve(placed.state, placed.pod, placed.node_name)
@@ -97,6 +114,26 @@ class CycleHarness:
         if isinstance(obj, Node):
             return [self._nodes]
         return [each.handler for each in self.framework.subscriptions if each.kind is type(obj)]
+
+
+def _events(old: KubeObject | None, new: KubeObject | None) -> Sequence[ClusterEvent]:
+    match old, new:
+        case Node(), Node():
+            return node_events(old, new)
+        case Pod(), Pod():
+            return pod_events(old, new)
+        case None, Node():
+            return [NODE_ADDED]
+        case Node(), None:
+            return [NODE_DELETED]
+        case None, Pod():
+            return [POD_ASSIGNED]
+        case Pod(), None:
+            return [POD_DELETED]
+    action = ActionType.ADD if old is None else ActionType.DELETE if new is None else ActionType.UPDATE
+    obj = new or old
+    assert obj is not None
+    return [of_kind(obj.KIND, action)]
 
 
 def _ignore(_kind: str, _name: str, _problem: Problem) -> None:

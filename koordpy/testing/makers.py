@@ -84,18 +84,21 @@ def node_manifest(
     labels: Mapping[str, str] | None = None,
     taints: Sequence[Mapping[str, str]] = (),
     unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """A Ready node. `extended`: further allocatable resources."""
+    """A Ready node. `extended`: further allocatable resources. images: name → size in bytes."""
     amounts = {"cpu": str(cpu), "memory": str(memory), "pods": str(pods)}
     amounts |= {resource: str(amount) for resource, amount in (extended or {}).items()}
     spec: Manifest = {"taints": [dict(taint) for taint in taints]} if taints else {}
     spec |= {"unschedulable": True} if unschedulable else {}
+    listed = [{"names": [name], "sizeBytes": size} for name, size in (images or {}).items()]
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": dict(labels or {})},
         "spec": spec,
-        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]},
+        "status": {"allocatable": amounts, "capacity": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
+        | ({"images": listed} if listed else {}),
     }
 
 

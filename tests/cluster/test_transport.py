@@ -368,6 +368,36 @@ def test_a_patch_says_how_it_is_meant() -> None:
     ]
 
 
+def test_a_name_stays_one_part_of_the_path_whatever_stands_in_it() -> None:
+    asked: list[str] = []
+
+    async def note(request: web.Request) -> web.Response:
+        asked.append(request.raw_path)
+        return web.Response(text="{}")
+
+    async def ask(cluster: KubeCluster) -> None:
+        await cluster.get(Pod.KIND, "../x", "Foo Bar/..")
+        await cluster.update(Pod.KIND, "a", "b?c#d%2Fe", {}, subresource="status")
+        await cluster.bind(BindRequest("a", "b/../c", "", "n", {}))
+        await cluster.get(Node.KIND, "", "system:node@1")
+
+    over(note, ask)
+    assert asked == [
+        "/api/v1/namespaces/..%2Fx/pods/Foo%20Bar%2F..",
+        "/api/v1/namespaces/a/pods/b%3Fc%23d%252Fe/status",
+        "/api/v1/namespaces/a/pods/b%2F..%2Fc/binding",
+        "/api/v1/nodes/system:node@1",
+    ]
+
+
+@pytest.mark.parametrize("place", [("..", "x"), ("a", ".."), (".", "x")])
+def test_what_no_path_can_hold_is_not_asked_for(place: tuple[str, str]) -> None:
+    wire = Wire()
+    with pytest.raises(Unreachable, match="cannot be the name of anything"):
+        over(wire, lambda cluster: cluster.get(Pod.KIND, *place))
+    assert wire.requests == []
+
+
 def test_a_list_asks_for_its_page_and_reads_it() -> None:
     wire = Wire('{"metadata": {"resourceVersion": "9", "continue": "more"}, "items": [{"a": 1}]}')
     found = over(

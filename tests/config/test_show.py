@@ -63,6 +63,8 @@ def test_what_is_shown_reads_as_what_it_was_made_of(text: str, catalogue: Any) -
 def test_the_defaults_are_written_out() -> None:
     shown = effective(load_whole(None, Registry()), Registry())
     assert (shown["parallelism"], shown["leaderElection"]["leaseDuration"]) == (16, "15s")
+    election = shown["leaderElection"]
+    assert (election["resourceNamespace"], election["resourceName"]) == ("koordpy-system", "koordpy-scheduler")
     (profile,) = shown["profiles"]
     assert profile["schedulerName"] == "koordpy-scheduler"
     assert {"name": "TaintToleration", "weight": 3} in profile["plugins"]["score"]["enabled"]

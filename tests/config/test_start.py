@@ -67,9 +67,33 @@ def test_kube_schedulers_name_written_out_starts_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("election", ["", "leaderElection:\n", "leaderElection: {leaderElect: true}\n"])
-def test_leader_election_that_is_not_there_is_warned_about_once(election: str) -> None:
-    (warning,) = warnings(f"{election}profiles: [{{schedulerName: a}}, {{schedulerName: b}}]\n")
-    assert "this version has no leader election; run one replica" in warning
+def test_a_profile_with_a_name_and_an_election_starts_without_a_word(election: str) -> None:
+    assert warnings(f"{election}profiles: [{{schedulerName: a}}, {{schedulerName: b}}]\n") == []
+
+
+def test_kube_schedulers_lease_is_never_taken_and_ours_is_named() -> None:
+    told = refused(
+        "leaderElection:\n  resourceNamespace: kube-system\n  resourceName: kube-scheduler\n"
+        "profiles: [{schedulerName: a}]\n"
+    )
+    assert told == (
+        "conf.yaml:5: leaderElection.resourceName is 'kube-scheduler': with resourceNamespace kube-system this is "
+        "kube-scheduler's own lease, and of the two only one would schedule. Leave both keys out: "
+        "koordpy-system/koordpy-scheduler"
+    )
+
+
+@pytest.mark.parametrize(
+    "election",
+    [
+        "{resourceName: kube-scheduler}",
+        "{resourceNamespace: kube-system}",
+        "{leaderElect: false, resourceName: kube-scheduler, resourceNamespace: kube-system}",
+    ],
+    ids=["in our namespace", "our name", "no election"],
+)
+def test_a_lease_that_is_not_kube_schedulers_may_be_called_anything(election: str) -> None:
+    assert warnings(f"leaderElection: {election}\nprofiles: [{{schedulerName: a}}]\n") == []
 
 
 def test_a_profile_with_a_name_and_no_election_starts_without_a_word() -> None:

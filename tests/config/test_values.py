@@ -59,6 +59,49 @@ def complaints(body: str) -> list[str]:
             "leaderElection.leaseDuration is '0s': must be greater than zero",
         ),
         row(
+            "a lease that would be written as one that is given back",
+            "leaderElection: {leaseDuration: 1900ms, renewDeadline: 1s, retryPeriod: 100ms}\n",
+            "leaderElection.leaseDuration is '1.9s': must be at least 2s: a lease of one second counts as given back",
+        ),
+        row(
+            "a deadline that a busy loop would miss",
+            "leaderElection: {renewDeadline: 999ms, retryPeriod: 100ms}\n",
+            "leaderElection.renewDeadline is '999ms': must be at least 1s: a scheduler whose loop is busy for half of",
+        ),
+        row(
+            "renewals without a pause",
+            "leaderElection: {retryPeriod: 100us}\n",
+            "leaderElection.retryPeriod is '100µs': must be at least 100ms: each of them is a request to the API",
+        ),
+        *(
+            row(
+                f"a lease called {name!r}",
+                f"leaderElection: {{resourceName: '{name}'}}\n",
+                f"leaderElection.resourceName is '{name}': {right}",
+            )
+            for name, right in {
+                "Foo Bar/..": "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters",
+                "Scheduler": "a lowercase RFC 1123 subdomain must consist of",
+                "scheduler ": "a lowercase RFC 1123 subdomain must consist of",
+                "a..b": "a lowercase RFC 1123 subdomain must consist of",
+                "a" * 254: "must be no more than 253 bytes",
+            }.items()
+        ),
+        *(
+            row(
+                f"a lease in namespace {name!r}",
+                f"leaderElection: {{resourceNamespace: '{name}'}}\n",
+                f"leaderElection.resourceNamespace is '{name}': {right}",
+            )
+            for name, right in {
+                "../x": "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-'",
+                "kube-system ": "a lowercase RFC 1123 label must consist of",
+                "Kube-System": "a lowercase RFC 1123 label must consist of",
+                "a.b": "a lowercase RFC 1123 label must consist of",
+                "a" * 64: "must be no more than 63 bytes",
+            }.items()
+        ),
+        row(
             "another lock",
             "leaderElection: {resourceLock: endpoints}\n",
             "leaderElection.resourceLock is 'endpoints': resourceLock value must be \"leases\"",
@@ -105,8 +148,10 @@ def test_a_value_out_of_its_range_is_told_in_upstreams_words(body: str, complain
     [
         row(
             "timings of an election that does not take place",
-            "{leaderElect: false, leaseDuration: 0s, retryPeriod: 9h}",
+            "{leaderElect: false, leaseDuration: 0s, renewDeadline: 0s, retryPeriod: 9h}",
         ),
+        row("a short election", "{leaseDuration: 3s, renewDeadline: 1500ms, retryPeriod: 500ms}"),
+        row("the shortest election", "{leaseDuration: 2s, renewDeadline: 1s, retryPeriod: 100ms}"),
         row("a null means absent", "{leaderElect: null, leaseDuration: null}"),
         row("an empty text is the default", "{resourceName: '', resourceLock: '', resourceNamespace: ''}"),
         row("fractions and several units", "{leaseDuration: 1m1.5s, renewDeadline: 1m1s, retryPeriod: 500ms}"),
@@ -116,8 +161,8 @@ def test_a_leader_election_that_upstream_takes_is_taken(body: str) -> None:
     read = parse(f"{HEAD}leaderElection: {body}\n", "conf.yaml").leader_election
     assert (read.resource_lock, read.resource_name, read.resource_namespace) == (
         "leases",
-        "kube-scheduler",
-        "kube-system",
+        "koordpy-scheduler",
+        "koordpy-system",
     )
 
 

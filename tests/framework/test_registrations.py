@@ -6,7 +6,8 @@ import pytest
 
 from koordpy.errors import PluginError
 from koordpy.framework.registrations import EVERY_EVENT, Registration
-from koordpy_api import ActionType, ClusterEvent, EventRegistration, QueueingHint
+from koordpy_api import ActionType, ClusterEvent, EventRegistration, Handle, NoArgs, QueueingHint
+from koordpy_api.objects import Device
 from tests.framework.scripted_plugins import plugin, profile, raising
 
 ADD, DELETE, ALL = ActionType.ADD, ActionType.DELETE, ActionType.ALL
@@ -94,3 +95,21 @@ def test_what_a_registration_covers(registration: ClusterEvent, incoming: Cluste
 
 def test_events_have_upstreams_names() -> None:
     assert [str(ClusterEvent("Node", action)) for action in (ADD, LABEL)] == ["NodeAdd", "NodeUpdateNodeLabel"]
+
+
+def test_a_plugin_that_registers_nothing_hears_of_what_its_profile_watches() -> None:
+    def construct(self: object, args: NoArgs, handle: Handle) -> None:
+        handle.watch(Device, Nobody())
+
+    watching = profile(Watcher=plugin(__init__=construct), A=plugin(filter=lambda: None))
+    of_devices = [each for each in watching.registrations if each.event.resource.startswith("devices.")]
+    # Not the plugin that watches: it cannot refuse.
+    assert of_devices == [Registration("A", ClusterEvent("devices.v1alpha1.scheduling.koordinator.sh", ALL))]
+
+
+class Nobody:
+    def added(self, obj: Device) -> None: ...
+
+    def updated(self, old: Device, new: Device) -> None: ...
+
+    def deleted(self, obj: Device) -> None: ...

@@ -31,6 +31,8 @@ NODE_MEMORY: Final = "256Gi"
 NODE_PODS: Final = 110
 CLIENT_QPS: Final = 5000
 """Of kube-scheduler, whose default of 50 would decide the result."""
+ALONE: Final = REPOSITORY / "config" / "scheduler.yaml"
+"""The default profile, and no election."""
 CREATES_IN_FLIGHT: Final = 32
 SCHEDULER_NAME: Final = resolve(default_configuration())[0].scheduler_name
 
@@ -123,6 +125,7 @@ def kubernetes_version() -> str:
 def _koordpy(control_plane: ControlPlane) -> list[str]:
     (port,) = free_ports(1)
     command = [sys.executable, "-m", "koordpy", "scheduler", f"--kubeconfig={control_plane.kubeconfig(SCHEDULER)}"]
+    command.append(f"--config={ALONE}")
     return [*command, f"--bind-address={LOOPBACK}", f"--port={port}"]
 
 

@@ -1,5 +1,6 @@
 """`koordpy scheduler` as a process of its own, against the tests' control plane."""
 
+import http.client
 import signal
 import subprocess
 import sys
@@ -9,14 +10,21 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from tests.controlplane.fixtures import SCHEDULER
 from tests.controlplane.server import ControlPlane
 from tests.controlplane.supervisor import free_ports, wait_until
 
+ALONE: Final = Path(__file__).parents[2] / "config" / "scheduler.yaml"
+"""A test that kills one scheduler and starts the next does not want to wait for the first one's lease."""
+
 
 class SchedulerProcess:
-    """One life of the scheduler; its log goes to `log`. environ: None is that of the tests."""
+    """One life of the scheduler; its log goes to `log`. environ: None is that of the tests.
+
+    Without a --config it takes part in no election.
+    """
 
     def __init__(
         self,
@@ -28,6 +36,8 @@ class SchedulerProcess:
         (self.port,) = free_ports(1)
         kubeconfig = control_plane.kubeconfig(SCHEDULER)
         command = [sys.executable, "-m", "koordpy", "scheduler", "--kubeconfig", str(kubeconfig), "--seed", "7"]
+        if "--config" not in options:
+            options = [*options, "--config", str(ALONE)]
         command += ["--bind-address", "127.0.0.1", "--port", str(self.port), *options]
         self.log = log
         self.process: subprocess.Popen[bytes] = control_plane.start_process(command, log, environ)
@@ -43,11 +53,13 @@ class SchedulerProcess:
     def get(self, path: str) -> tuple[int, str]:
         """Status and body; 0 if nobody answers."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-        except OSError:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                with error:
+                    return error.code, error.read().decode()
+        except (OSError, http.client.HTTPException):  # the process may end in the middle of its answer
             return 0, ""
 
     def terminate(self) -> int:

@@ -87,6 +87,12 @@ def test_every_mistake_of_a_file_is_told_at_once_with_its_line() -> None:
     ]
 
 
+@pytest.mark.parametrize("event", ["Node/Grow", "Node", "/Add", "Node/Add|"])
+def test_an_event_that_nobody_knows_is_refused(event: str) -> None:
+    with pytest.raises(ConfigError, match="is no event; write KIND/ACTION"):
+        parse(f"title: t\nplugins: {{A: {{eventsToRegister: {{{event}: queue}}}}}}\n", "test.yaml")
+
+
 def test_an_expectation_that_does_not_come_true_says_what_was_seen_instead(tmp_path: Path) -> None:
     text = "title: t\nobjects: [{node: n1}, {pod: p}]\nexpect: {bound: {p: n2}, calls: {A.filter: 1}}\n"
     with pytest.raises(ScenarioFailed) as told:
@@ -95,7 +101,7 @@ def test_an_expectation_that_does_not_come_true_says_what_was_seen_instead(tmp_p
     assert "at the end:" in said
     assert "pod p is bound to n1, not to n2\n" in said
     assert "A.filter was called 0 times, not exactly 1" in said
-    assert "pod default/p bound to n1" in said
+    assert "pod bound pod=default/p node=n1" in said
 
 
 @pytest.mark.parametrize(

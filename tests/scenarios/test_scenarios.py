@@ -12,7 +12,7 @@ from koordpy.scenario.language import Scenario, load
 from koordpy.scenario.runner import needs, play
 from koordpy.virtual_time import run
 from tests.controlplane.server import ControlPlane
-from tests.scenarios.conftest import OUTCOME
+from tests.scenarios.conftest import CASE, OUTCOME
 from tests.scenarios.worlds import RealWorld, embedded_world
 
 HERE = Path(__file__).parent
@@ -31,10 +31,12 @@ def test_scenario_in_virtual_time(path: Path, tmp_path: Path, record_property: R
     world = embedded_world(tmp_path)
     if waits := needs(scenario, world):
         record_property(OUTCOME, f"waiting for {waits[0]}")
+        record_property(CASE, [(case, f"waiting for {', '.join(waits)}") for case in scenario.case])
         pytest.skip(f"waits for {', '.join(waits)}")
     record_property(OUTCOME, "in virtual time" if scenario.runs_a_scheduler else "as commands alone")
     if scenario.differs:
         record_property(OUTCOME, "of these different on purpose")
+    record_property(CASE, [(case, "different" if scenario.differs else "right") for case in scenario.case])
     run(play(scenario, world, HERE))
 
 

@@ -65,7 +65,7 @@ SCENARIOS = {
           - expect:
               bound: {p: n1}
               calls: {A.filter: 3}
-              log: [{contains: [no answer, default/p], times: {atLeast: 1}}, bound to n1]
+              log: [{contains: [no answer, default/p], times: {atLeast: 1}}, pod bound pod=default/p node=n1]
               events: {pod: p, reason: FailedScheduling, type: Warning, times: 2}
     """,
     "a plan is written with the bind, and books are counted from annotations": """

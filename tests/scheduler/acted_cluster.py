@@ -108,7 +108,8 @@ class AskedCluster(EmbeddedCluster):
         subresource: str = "",
         strategic: bool = False,
     ) -> msgspec.Raw:
-        self.patches.append(Patch(_now(), name, copy.deepcopy(body), subresource, strategic))
+        if kind == Pod.KIND:
+            self.patches.append(Patch(_now(), name, copy.deepcopy(body), subresource, strategic))
         return await super().patch(kind, namespace, name, body, subresource=subresource, strategic=strategic)
 
 

@@ -35,6 +35,10 @@ class Stage:
         self.scheduler = Scheduler(frameworks, Backoff(), around)
         self.running = asyncio.create_task(self.scheduler.run())
 
+    def check(self) -> None:
+        """What it believes is what the objects say."""
+        assert self.scheduler.invariants.differences() == []
+
     async def stop(self) -> float:
         """Stop the scheduler; how many seconds that took."""
         loop = asyncio.get_running_loop()
@@ -67,6 +71,13 @@ class Stage:
         return books
 
 
+async def _check_often(stage: Stage | None) -> None:
+    """Two times a second; its first complaint is told at the end."""
+    while stage is not None and not stage.running.done():
+        stage.check()
+        await asyncio.sleep(0.5)
+
+
 def allocated(pod: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     text = pod["metadata"].get("annotations", {}).get(DEVICE_ALLOCATED)
     gpus: Sequence[Mapping[str, Any]] = json.loads(text)["gpu"] if text else []
@@ -78,16 +89,24 @@ def perform(
     *manifests: Mapping[str, Any],
     frameworks: Sequence[Framework] | None = None,
     seed: int = 0,
+    check: bool = True,
 ) -> None:
-    """Start the scheduler beside these objects, play the scene, wait a minute until nothing is assumed, and stop."""
+    """Start the scheduler beside these objects, play the scene, wait a minute until nothing is assumed, and stop.
+
+    check: all along, what it believes is what the objects say.
+    """
 
     async def main() -> None:
         stage = Stage(ActedCluster(LoopClock(), *manifests), frameworks, seed)
         await asyncio.sleep(0.5)
         assert stage.scheduler.is_ready
+        checking = asyncio.create_task(_check_often(stage if check else None))
         await scene(stage)
         if not stage.running.done():
             await asyncio.sleep(60)
+            if checking.done():
+                checking.result()
+            checking.cancel()
             assert "assumed_pods" not in stage.believes()
             await stage.stop()
 

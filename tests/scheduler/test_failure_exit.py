@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from koordpy.cluster.embedded.faults import Answer, Fault
+from koordpy.framework.runner import Framework
 from koordpy.testing import device_manifest, node_manifest, pod_manifest
 from koordpy_api import Code, Status
 from koordpy_api.koordinator import GPU
-from tests.framework.scripted_plugins import bare_profile, plugin, profile
+from tests.framework.scripted_plugins import bare_profile, plugin, profile, raising
 from tests.scheduler.stage import Stage, perform
 
 BIG = {"cpu": 64}
@@ -19,6 +20,11 @@ BIG = {"cpu": 64}
 
 def row(name: str, *values: Any) -> Any:
     return pytest.param(*values, id=name)
+
+
+def eager() -> Framework:
+    """Whose plugin refuses every node and names no events, so that any of them has its Pods tried again."""
+    return profile(Full=plugin(filter=lambda: Status.unschedulable("full")))
 
 
 # -- the condition and the Event -----------------------------------------------------------------------------------
@@ -65,7 +71,7 @@ def test_p20_the_same_refusal_is_written_once_however_often_it_is_met() -> None:
         assert len(stage.cluster.asked.patches) == 1
         assert len(stage.cluster.notes("FailedScheduling")) == 1
 
-    perform(scene, node_manifest("n1"))
+    perform(scene, node_manifest("n1"), frameworks=[eager()])
 
 
 def test_another_refusal_is_written_but_is_no_other_transition() -> None:
@@ -75,12 +81,12 @@ def test_another_refusal_is_written_but_is_no_other_transition() -> None:
         stage.cluster.add(node_manifest("n2"))
         await asyncio.sleep(5)
         first, second = (patch.body["status"]["conditions"][0] for patch in stage.cluster.asked.patches)
-        assert second["message"] == "0/2 nodes are available: 2 Insufficient cpu."
+        assert second["message"] == "0/2 nodes are available: 2 full."
         assert "lastTransitionTime" in first
         assert "lastTransitionTime" not in second
         assert stage.cluster.condition("web")["lastTransitionTime"] == first["lastTransitionTime"]
 
-    perform(scene, node_manifest("n1"))
+    perform(scene, node_manifest("n1"), frameworks=[eager()])
 
 
 def test_our_own_words_on_a_pod_do_not_wake_it() -> None:
@@ -94,10 +100,23 @@ def test_our_own_words_on_a_pod_do_not_wake_it() -> None:
     perform(scene, node_manifest("n1"))
 
 
-@pytest.mark.parametrize("answer", ["dropped", 500, 403])
-def test_a_condition_that_could_not_be_written_is_written_by_the_next_attempt(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", ["dropped", "lost", 500, 503, 409, 429])
+def test_a_condition_whose_patch_may_pass_is_sent_again_at_once(answer: Answer) -> None:
     async def scene(stage: Stage) -> None:
-        stage.cluster.fault(Fault("patch pods/status web", answer))
+        stage.cluster.fault(Fault("patch pods/status web", answer, times=3))
+        stage.cluster.add(pod_manifest("web", requests=BIG))
+        await asyncio.sleep(1)
+        assert stage.cluster.condition("web")["reason"] == "Unschedulable"
+        first, *again = (patch.time for patch in stage.cluster.asked.patches)
+        assert [round(time - first, 2) for time in again] == [0.01, 0.06, 0.31]
+
+    perform(scene, node_manifest("n1"))
+
+
+@pytest.mark.parametrize(("answer", "times"), [("dropped", 4), (500, 4), (403, 1)])
+def test_a_condition_that_could_not_be_written_is_written_by_the_next_attempt(answer: Answer, times: int) -> None:
+    async def scene(stage: Stage) -> None:
+        stage.cluster.fault(Fault("patch pods/status web", answer, times=times))
         stage.cluster.add(pod_manifest("web", requests=BIG))
         await asyncio.sleep(5)
         assert stage.cluster.condition("web") == {}
@@ -105,7 +124,7 @@ def test_a_condition_that_could_not_be_written_is_written_by_the_next_attempt(an
         await asyncio.sleep(5)
         assert stage.cluster.condition("web")["reason"] == "Unschedulable"
 
-    perform(scene, node_manifest("n1"))
+    perform(scene, node_manifest("n1"), frameworks=[eager()])
 
 
 def test_a_refusal_that_is_written_late_is_not_written_over_a_bind() -> None:
@@ -168,7 +187,7 @@ def test_p09_a_refusal_at_reserve_unwinds_every_plugin_in_reverse_order() -> Non
         assert diary == ["reserve A web", "unreserve C web", "unreserve B", "unreserve A web"]
         condition = stage.cluster.condition("web")
         assert (condition["reason"], condition["message"]) == ("Unschedulable", "0/1 nodes are available: 1 taken.")
-        assert stage.believes() == {"nodes": 1, "backoff": 1}
+        assert stage.believes() == {"nodes": 1, "unschedulable": 1}
 
     perform(scene, node_manifest("n1"), frameworks=[profile(A=holder("A", diary), B=refuse, C=holder("C", diary))])
 
@@ -260,6 +279,31 @@ def test_a_hook_that_breaks_for_one_pod_is_blamed_and_the_others_are_scheduled(h
     perform(scene, node_manifest("n1"), node_manifest("n2"), frameworks=frameworks)
 
 
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        row("raises", raising(RuntimeError("boom")), 'running PreEnqueue plugin "A": RuntimeError: boom'),
+        row("nonsense", lambda: "no", 'plugin "A" answered str, which is unsupported at PreEnqueue'),
+    ],
+)
+def test_a_pre_enqueue_that_breaks_is_told_on_the_pod_and_asked_again(answers: Callable[[], Any], message: str) -> None:
+    is_mended = False
+
+    async def scene(stage: Stage) -> None:
+        nonlocal is_mended
+        stage.cluster.add(pod_manifest("web"))
+        await asyncio.sleep(1)
+        condition = stage.cluster.condition("web")
+        assert (condition["reason"], condition["message"]) == ("SchedulerError", message)
+        assert stage.cluster.notes("FailedScheduling") == [("web", message)]
+        is_mended = True
+        await asyncio.sleep(310)
+        assert stage.cluster.node_of("web") == "n1"
+
+    broken = plugin(pre_enqueue=lambda: None if is_mended else answers())
+    perform(scene, node_manifest("n1"), frameworks=[profile(A=broken)])
+
+
 @pytest.mark.parametrize("hook", ["pod_added", "pod_updated", "pod_removed"])
 def test_a_hook_that_only_hears_of_pods_and_breaks_stops_nothing(hook: str) -> None:
     async def scene(stage: Stage) -> None:
@@ -308,7 +352,8 @@ def test_an_unreserve_that_breaks_keeps_nothing_held() -> None:
         stage.cluster.add(pod_manifest("web"))
         await asyncio.sleep(0.5)
         assert diary == ["reserve A web", "unreserve A web"]
-        assert stage.believes() == {"nodes": 1, "backoff": 1}
+        assert stage.believes() == {"nodes": 1, "unschedulable": 1}
+        stage.cluster.change("Node", "n1", lambda node: node["metadata"].update(labels={"a": "b"}))
         await asyncio.sleep(2)
         assert stage.cluster.node_of("web") == "n1"
 

@@ -71,6 +71,24 @@ def test_a_pod_of_another_scheduler_counts_from_the_moment_it_is_bound_beside_ou
     perform(scene, node_manifest("n1", cpu=8))
 
 
+def test_a_pod_that_is_bound_no_more_is_tried_again_and_its_room_is_free() -> None:
+    async def scene(stage: Stage) -> None:
+        stage.cluster.add(pod_manifest("web", requests={"cpu": 5}))
+        await asyncio.sleep(1)
+        assert stage.cluster.node_of("web") == "n1"
+        # etcd was restored: the same Pod comes back as it was before its bind.
+        stage.cluster.asked.doctored["web"] = lambda pod: pod["spec"].pop("nodeName", None)
+        stage.cluster.change("Pod", "web", lambda pod: pod["metadata"].update(labels={"again": "yes"}))
+        await asyncio.sleep(1)
+        assert len(stage.cluster.asked.binds) == 2
+        del stage.cluster.asked.doctored["web"]
+        stage.cluster.change("Pod", "web", lambda pod: pod["metadata"].update(labels={"again": "no"}))
+        await asyncio.sleep(1)
+        assert stage.believes() == {"nodes": 1, "pods": 1}
+
+    perform(scene, node_manifest("n1", cpu=8))
+
+
 def test_n13_n14_a_gated_pod_waits_for_its_last_gate_and_is_then_tried_at_once() -> None:
     async def scene(stage: Stage) -> None:
         stage.cluster.add(pod_manifest("web", scheduling_gates=["hold.io/a", "hold.io/b"]))

@@ -70,7 +70,7 @@ def test_p10_pre_bind_and_bind_start_after_all_have_allowed_the_pod() -> None:
     held(scene, A=5, B=20 * 60)
 
 
-def test_p11_time_that_is_up_refuses_the_pod_and_it_backs_off() -> None:
+def test_p11_time_that_is_up_refuses_the_pod_and_it_waits_for_what_its_plugin_waits_for() -> None:
     async def scene(stage: Stage, keepers: Gatekeepers) -> None:
         await asyncio.sleep(10.5)
         text = "0/1 nodes are available: 1 rejected due to timeout after waiting 10s at plugin A."
@@ -78,8 +78,11 @@ def test_p11_time_that_is_up_refuses_the_pod_and_it_backs_off() -> None:
         assert (condition["reason"], condition["message"]) == ("Unschedulable", text)
         assert stage.cluster.notes("FailedScheduling") == [("web", text)]
         assert keepers.diary == ["10.5 unreserve A"]
-        assert stage.believes() == {"nodes": 1, "backoff": 1}
-        await asyncio.sleep(1)  # tried again
+        assert stage.believes() == {"nodes": 1, "unschedulable": 1}
+        await asyncio.sleep(30)
+        assert stage.attempts("unschedulable") == 1  # nothing happened
+        stage.cluster.change("Node", "n1", lambda node: node["metadata"].update(labels={"a": "b"}))
+        await asyncio.sleep(1)
         keepers.say("A")
         await asyncio.sleep(1)
         assert stage.cluster.node_of("web") == "n1"
@@ -92,6 +95,7 @@ def test_a_rejected_pod_is_told_by_whom_and_why() -> None:
         keepers.say("A", "the group is broken")
         await asyncio.sleep(0.5)
         assert stage.cluster.condition("web")["message"] == "0/1 nodes are available: 1 the group is broken."
+        stage.cluster.change("Pod", "web", lambda pod: pod["metadata"].update(labels={"group": "whole"}))
         await asyncio.sleep(1)
         keepers.say("A")
 

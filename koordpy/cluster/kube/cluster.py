@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
@@ -11,6 +12,9 @@ from koordpy.cluster.protocol import EVERYTHING, BindRequest, ListPage, Selectio
 from koordpy.errors import Unreachable
 from koordpy_api.objects import Kind, Pod
 
+# Beside letters, digits and "_.-~": what may stand in a path's segment, and does in names of Kubernetes.
+_SAFE: Final = ":@"
+_NOT_NAMES: Final = (".", "..")
 _MERGE: Final = "application/merge-patch+json"
 _STRATEGIC: Final = "application/strategic-merge-patch+json"
 T = TypeVar("T")
@@ -53,7 +57,7 @@ class KubeCluster:
             resourceVersion=resource_version,
             **{"continue": continue_token},
         )
-        path = kind.path(selection.namespace)
+        path = _path(kind, selection.namespace)
         body = _decoded(_LIST, await self._transport.request("GET", path, query), path)
         return ListPage(body.items or [], body.metadata.resource_version, body.metadata.token)
 
@@ -68,7 +72,7 @@ class KubeCluster:
             labelSelector=selection.labels,
             fieldSelector=selection.fields,
         )
-        return self._watch(kind.path(selection.namespace), query)
+        return self._watch(_path(kind, selection.namespace), query)
 
     @asynccontextmanager
     async def _watch(self, path: str, query: Mapping[str, str]) -> AsyncIterator[AsyncIterator[WatchEvent]]:
@@ -76,7 +80,7 @@ class KubeCluster:
             yield events
 
     async def get(self, kind: Kind, namespace: str, name: str) -> msgspec.Raw:
-        return msgspec.Raw(await self._transport.request("GET", kind.path(namespace, name)))
+        return msgspec.Raw(await self._transport.request("GET", _path(kind, namespace, name)))
 
     async def bind(self, request: BindRequest) -> None:
         metadata: dict[str, Any] = {"namespace": request.namespace, "name": request.name}
@@ -90,8 +94,11 @@ class KubeCluster:
             "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": request.node_name},
         }
-        path = f"{Pod.KIND.path(request.namespace, request.name)}/binding"
-        await self._transport.request("POST", path, body=_encode(body))
+        path = _path(Pod.KIND, request.namespace, request.name, "binding")
+        within_s = request.within_s
+        # The API server, too, gives up on what is not done by then, wherever in it that waits.
+        query = {} if within_s is None else {"timeout": f"{max(int(within_s * 1000), 1)}ms"}
+        await self._transport.request("POST", path, query, body=_encode(body), within_s=within_s)
 
     async def patch(
         self,
@@ -108,7 +115,7 @@ class KubeCluster:
         return msgspec.Raw(await self._transport.request("PATCH", path, body=_encode(body), content_type=content_type))
 
     async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> msgspec.Raw:
-        return msgspec.Raw(await self._transport.request("POST", kind.path(namespace), body=_encode(body)))
+        return msgspec.Raw(await self._transport.request("POST", _path(kind, namespace), body=_encode(body)))
 
     async def update(
         self, kind: Kind, namespace: str, name: str, body: Mapping[str, object], *, subresource: str = ""
@@ -122,7 +129,7 @@ class KubeCluster:
             options["gracePeriodSeconds"] = grace_s
         if uid:
             options["preconditions"] = {"uid": uid}
-        await self._transport.request("DELETE", kind.path(namespace, name), body=_encode(options))
+        await self._transport.request("DELETE", _path(kind, namespace, name), body=_encode(options))
 
     async def close(self) -> None:
         await self._transport.close()
@@ -133,8 +140,16 @@ async def _events(lines: AsyncIterator[bytes], path: str) -> AsyncGenerator[Watc
         yield _decoded(_EVENT, line, path)
 
 
-def _path(kind: Kind, namespace: str, name: str, subresource: str) -> str:
-    return kind.path(namespace, name) + (f"/{subresource}" if subresource else "")
+def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
+    path = kind.path(_segment(namespace), _segment(name))
+    return f"{path}/{subresource}" if subresource else path
+
+
+def _segment(name: str) -> str:
+    """Whatever stands in it, the request goes to no other resource. Raises: Unreachable for what no URL can hold."""
+    if name in _NOT_NAMES:
+        raise Unreachable(f"{name!r} cannot be the name of anything")
+    return quote(name, safe=_SAFE)
 
 
 def _query(**parameters: str) -> dict[str, str]:

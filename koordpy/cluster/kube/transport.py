@@ -7,6 +7,7 @@ answer. It is sent once, but after a 401, which says that nothing was done, once
 import asyncio
 import socket
 import ssl
+import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
 from types import MappingProxyType
@@ -55,14 +56,26 @@ class Transport:
         query: Mapping[str, str] = _NOTHING,
         body: bytes | None = None,
         content_type: str = "application/json",
+        *,
+        within_s: float | None = None,
     ) -> bytes:
-        """Send one request. Raises: ApiError, Unreachable."""
+        """Send one request. within_s: a body does not leave, or goes on leaving, later than that.
+
+        Raises: ApiError, Unreachable.
+        """
         headers = {"Content-Type": content_type} if body is not None else {}
-        timeout = aiohttp.ClientTimeout(total=REQUEST_TIMEOUT_S, sock_connect=CONNECT_TIMEOUT_S)
+        patience_s = REQUEST_TIMEOUT_S if within_s is None else min(REQUEST_TIMEOUT_S, within_s)
+        timeout = aiohttp.ClientTimeout(total=patience_s, sock_connect=CONNECT_TIMEOUT_S)
+        data = body if body is None or within_s is None else _PerishableBody(body, patience_s)
         with _mapped(method, path):
-            response = await self._send(method, path, headers, params=query, data=body, timeout=timeout)
-            async with response:
-                return await response.read()
+            try:
+                response = await self._send(method, path, headers, params=query, data=data, timeout=timeout)
+                async with response:
+                    return await response.read()
+            except BaseException:
+                if isinstance(data, _PerishableBody):
+                    data.recall()
+                raise
 
     def stream(
         self, path: str, query: Mapping[str, str] = _NOTHING
@@ -139,6 +152,28 @@ class Transport:
         )
 
 
+class _PerishableBody(aiohttp.BytesPayload):
+    """A body that is not written once its time is over, and of which nothing more is delivered after `recall`."""
+
+    def __init__(self, body: bytes, patience_s: float) -> None:
+        super().__init__(body)
+        self._until = asyncio.get_running_loop().time() + patience_s
+        self._transport: asyncio.Transport | None = None
+
+    async def write_with_length(self, writer: Any, content_length: int | None) -> None:
+        # The last moment before the bytes are the kernel's. This process may have been stopped for a minute since the
+        # request was begun, and a connection that has come up meanwhile is served before any timeout.
+        if asyncio.get_running_loop().time() >= self._until:
+            raise TimeoutError("too late to be sent")
+        self._transport = getattr(writer, "transport", None)
+        await super().write_with_length(writer, content_length)
+
+    def recall(self) -> None:
+        """Tear the connection down. Closed in TLS' polite way, it would deliver for 30 s more, once a network heals."""
+        if self._transport is not None:
+            self._transport.abort()
+
+
 @contextmanager
 def _mapped(method: str, path: str) -> Iterator[None]:
     try:
@@ -169,6 +204,9 @@ def _watchful_socket(address: tuple[Any, ...]) -> socket.socket:
     family, kind, protocol, _, _ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # What is not on the wire yet when a connection is closed never gets there. The kernel would try for minutes, and a
+    # bind that we have given up would be carried out when the lease is another's.
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     for name, value in _KEEPALIVE:
         if hasattr(socket, name):  # not everywhere by these names
             made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -7,12 +7,13 @@ Never: sockets, files, the clock, logging, an event loop, the host or a plugin.
 """
 
 from koordpy_api.args import NoArgs, PluginArgs
-from koordpy_api.errors import AnnotationError, Problem, QuantityError
+from koordpy_api.errors import AnnotationError, Finding, Problem, QuantityError
 from koordpy_api.events import ActionType, ClusterEvent, EventRegistration, QueueingHint
 from koordpy_api.handle import Handle, ObjectHandler, WaitingPod
 from koordpy_api.markers import hookimpl, hookspec
+from koordpy_api.memo import PodMemo
 from koordpy_api.metrics import Counter, Gauge, Metrics
-from koordpy_api.node_info import NodeInfo, PodInfo
+from koordpy_api.node_info import ImageState, NodeInfo, PodInfo
 from koordpy_api.results import (
     Binding,
     PodPatch,
@@ -38,14 +39,17 @@ __all__ = [
     "Counter",
     "CycleState",
     "EventRegistration",
+    "Finding",
     "Gauge",
     "Handle",
+    "ImageState",
     "Metrics",
     "NoArgs",
     "NodeInfo",
     "ObjectHandler",
     "PluginArgs",
     "PodInfo",
+    "PodMemo",
     "PodPatch",
     "PostFilterResult",
     "PreBindPlan",

@@ -21,6 +21,18 @@ class Problem:
         return f"{self.path}{shown}: {self.right}"
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something in a cluster that a person should look at. name: of the object, with its namespace if it has one."""
+
+    kind: str
+    name: str
+    problem: Problem
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.problem}"
+
+
 class QuantityError(ValueError):
     """A text that is no Kubernetes quantity."""
 

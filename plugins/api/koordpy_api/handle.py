@@ -5,6 +5,7 @@ from typing import Protocol, TypeVar
 
 from koordpy_api.errors import Problem
 from koordpy_api.metrics import Metrics
+from koordpy_api.node_info import NodeInfo
 from koordpy_api.objects import KubeObject, Pod
 
 T = TypeVar("T")
@@ -76,6 +77,13 @@ class Handle(Protocol):
 
     def report(self, kind: str, name: str, problem: Problem) -> None:
         """Say that an object cannot be read in full. The host counts it, and logs it once per object and path."""
+        ...
+
+    def node_info(self, name: str) -> NodeInfo | None:
+        """What the scheduler believes of this node now, after everything that it was told; None if it knows it not.
+
+        For hints, which are asked after an event: may the Pod fit there now? In a cycle, the NodeInfo at hand counts.
+        """
         ...
 
     def waiting_pods(self) -> Sequence[WaitingPod]:

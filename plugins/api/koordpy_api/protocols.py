@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from koordpy_api.errors import Problem
+from koordpy_api.errors import Finding, Problem
 from koordpy_api.events import EventRegistration
 from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.objects import KubeObject, Pod
@@ -25,6 +25,18 @@ class CheckPlugin(Protocol):
     """What is wrong with this object, as far as this plugin knows?"""
 
     def check(self, obj: KubeObject) -> Sequence[Problem]: ...
+
+
+class AuditPlugin(Protocol):
+    """What of what this plugin keeps account of cannot be right, whoever wrote it?"""
+
+    def audit(self, nodes: Sequence[NodeInfo]) -> Sequence[Finding]: ...
+
+
+class RecountPlugin(Protocol):
+    """Where do this plugin's own books differ from these objects? Each difference is a bug."""
+
+    def recount(self, objects: Sequence[KubeObject], assumed: frozenset[str]) -> Sequence[str]: ...
 
 
 class PreEnqueuePlugin(Protocol):

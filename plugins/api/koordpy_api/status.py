@@ -27,13 +27,14 @@ class Status:
 
     reasons: texts for people, upstream's where upstream has one; they are counted over nodes.
     details: the same as data (asked, free, capacity, holder), for explain and tests.
-    plugin: who said it; filled in by the host.
+    plugin: who said it; others: who else, if several said it together. Filled in by the host.
     """
 
     code: Code
     reasons: tuple[str, ...] = ()
     details: Mapping[str, int | str] = field(default_factory=lambda: NO_DETAILS)
     plugin: str = ""
+    others: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Raises: TypeError in the plugin that answers so, before anybody has to word the refusal."""

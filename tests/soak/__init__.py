@@ -1,0 +1,1 @@
+"""Minutes of everything that can happen to a cluster, from one seed, with the invariants checked all along."""
