@@ -11,9 +11,11 @@ a node without a Node object until that comes. Source: pkg/scheduler/backend/cac
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
+
+from koordpy.cache.columns import Columns
 from koordpy.cache.images import ImageBook
 from koordpy.cache.node_order import NodeOrder
 from koordpy.cache.snapshot import Snapshot
@@ -35,8 +37,7 @@ class CacheListener(Protocol):
     def node_updated(self, old: NodeInfo, new: NodeInfo) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
+class _Placed(msgspec.Struct, frozen=True, gc=False):
     info: PodInfo
     assumed: bool
 
@@ -52,20 +53,21 @@ class Cache:
         self._nodes: dict[str, NodeInfo] = {}
         self._images = ImageBook()
         self._order = NodeOrder()
-        # The known nodes in their order, and where each is; made anew for the next snapshot once the order has changed.
-        self._known: list[NodeInfo] = []
-        self._rows: dict[str, int] = {}
+        # The known nodes in their order; made anew for the next snapshot once the order has changed.
+        self._columns = Columns((), self._images)
+        self._snapshot = Snapshot.of(self._columns)
         self._is_in_order = True
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def update_snapshot(self) -> Snapshot:
-        """What we believe now, frozen."""
+        """What we believe now; it stays as it is until this is called again."""
         if not self._is_in_order:
-            self._known = [self._nodes[name] for name in self._order.names()]
-            self._rows = {node.name: row for row, node in enumerate(self._known)}
+            self._columns.order([self._nodes[name] for name in self._order.names()])
+            self._snapshot = Snapshot.of(self._columns)
             self._is_in_order = True
-        return Snapshot(self._known.copy(), self._rows)
+        self._columns.catch_up()
+        return self._snapshot
 
     def is_assumed(self, uid: str) -> bool:
         placed = self._placed.get(uid)
@@ -156,8 +158,12 @@ class Cache:
             self._add(pod, info, assumed=False)
         else:
             self._assumed -= placed.assumed
-            self._placed[pod.uid] = _Placed(info, assumed=False)
-            node = self._store(self._nodes[info.node_name].with_pod(info))
+            node = self._nodes[info.node_name]
+            if info == placed.info:  # our own bind has come back, or nothing that anybody believes of a Pod has changed
+                self._placed[pod.uid] = _Placed(placed.info, assumed=False)
+            else:
+                self._placed[pod.uid] = _Placed(info, assumed=False)
+                node = self._store(node.with_pod(info))
             for listener in self._listeners:
                 listener.pod_updated(placed.info, pod, node)
 
@@ -189,6 +195,6 @@ class Cache:
             self._nodes.pop(node.name, None)
             return node
         self._nodes[node.name] = node
-        if self._is_in_order and (row := self._rows.get(node.name)) is not None:
-            self._known[row] = node
+        if self._is_in_order:
+            self._columns.change(node)
         return node

@@ -12,6 +12,10 @@ class ImageBook:
     def __init__(self) -> None:
         self._states: dict[str, ImageState] = {}
 
+    def __contains__(self, name: object) -> bool:
+        """Does any node list it?"""
+        return name in self._states
+
     def counts(self) -> dict[str, int]:
         """Name → on how many nodes."""
         return {name: state.node_count for name, state in self._states.items()}

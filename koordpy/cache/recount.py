@@ -46,7 +46,7 @@ def _of_pods(cache: Cache, pods: Mapping[str, Pod]) -> Iterator[str]:
 
 
 def _difference(believed: PodInfo, counted: PodInfo) -> str:
-    names = [name for name in PodInfo.__slots__ if getattr(believed, name) != getattr(counted, name)]
+    names = [name for name in PodInfo.__struct_fields__ if getattr(believed, name) != getattr(counted, name)]
     return "; ".join(f"{name} {getattr(believed, name)!r}, not {getattr(counted, name)!r}" for name in names)
 
 
@@ -105,6 +105,7 @@ def _of_snapshot(cache: Cache) -> Iterator[str]:
     for row, node in enumerate(snapshot.nodes):
         if snapshot.rows.get(node.name) != row or cache.node(node.name) is not node:
             yield f"node {node.name}: the snapshot has an older one, or not in its place"
+    yield from (f"the column is wrong: {what}" for what in snapshot.columns.wrong())
     sizes = {"nodes": len(snapshot.nodes), "pods": len(list(cache.pods()))}
     sizes["assumed_pods"] = sum(cache.is_assumed(info.uid) for info in cache.pods())
     if cache.sizes() != sizes:

@@ -10,21 +10,25 @@ app = typer.Typer(help="The scheduler's plugins that are installed here.", no_ar
 
 @app.command("list")
 def list_() -> None:
-    """Every installed plugin: its distribution, and the points at which a profile may enable it."""
+    """Every installed plugin: its distribution, how it is asked about nodes, and where a profile may enable it."""
     from koordpy.errors import PluginError
-    from koordpy.framework.describe import points_in_order
+    from koordpy.framework.describe import ONE_BY_ONE, looks_at_nodes, points_in_order
     from koordpy.framework.registry import Registry
 
     registry = Registry()
     rows = []
     for name in registry.names:
         owners = ", ".join(offer.owner for offer in registry.offers(name))
+        nodes = ""
         try:
-            points = ", ".join(points_in_order(registry.declaration(name))) or "none; it only listens"
+            declaration = registry.declaration(name)
+            nodes, points = looks_at_nodes(declaration), ", ".join(points_in_order(declaration))
         except PluginError:
             points = "BROKEN; see koordpy plugins check"
-        rows.append((name, owners, points))
-    _table(("NAME", "DISTRIBUTION", "POINTS"), rows)
+        rows.append((name, owners, nodes, points or "none; it only listens"))
+    _table(("NAME", "DISTRIBUTION", "NODES", "POINTS"), rows)
+    if any("one by one" in nodes for _, _, nodes, _ in rows):
+        typer.echo(f"\n{ONE_BY_ONE}")
 
 
 @app.command()
@@ -60,15 +64,17 @@ def show(name: Annotated[str, typer.Argument(help="A plugin's name, as in YAML."
     about = (declaration.plugin.__doc__ or "").strip().partition("\n")[0]
     typer.echo(f"{name}   {about}".rstrip())
     (offer,) = registry.offers(name)[:1]
+    nodes = describe.looks_at_nodes(declaration)
     facts = [
         ("distribution", f"{offer.distribution} {offer.version}"),
         ("class", offer.value),
         ("points", ", ".join(describe.points_in_order(declaration)) or "none; it only listens"),
+        ("nodes", nodes.replace("one by one", describe.ONE_BY_ONE) if nodes else "looks at none"),
         ("accounts for", describe.accounted_by_default(declaration)),
         ("annotations", ", ".join(declaration.annotations) or "keeps none of running Pods"),
     ]
     _table((), facts)
-    typer.echo("\nhooks, in the order in which a Pod meets them; no vector form in this version")
+    typer.echo("\nhooks, in the order in which a Pod meets them")
     _table((), list(describe.hooks_in_order(declaration)))
     model = declaration.args_model
     fields = describe.arg_fields(model)

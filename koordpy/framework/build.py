@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import pluggy
@@ -14,6 +15,7 @@ from koordpy.config.plugin_args import read_args
 from koordpy.errors import ConfigError, PluginError
 from koordpy.framework.calls import PLUGIN_FAULTS, Chain, text_of
 from koordpy.framework.declaration import SPEC_MODULES, Declaration
+from koordpy.framework.describe import ONE_BY_ONE, looks_at_nodes
 from koordpy.framework.handle import Common, HostHandle, Report
 from koordpy.framework.points import EVENT_HOOKS, OBJECT_HOOKS, POINTS, REGISTRATION_HOOK
 from koordpy.framework.registrations import registrations_of
@@ -46,6 +48,12 @@ def build_all(
     if missing := sorted({name for profile in profiles for name in profile.plugins if name not in registry}):
         logger.warning("left out of the default set, because this version has them not yet: %s", ", ".join(missing))
     used = {name for profile in profiles for name in profile.plugins}
+    for profile in profiles:
+        slow = [
+            name for name in profile.plugins if name in registry and "one" in looks_at_nodes(registry.declaration(name))
+        ]
+        if slow:
+            logger.info("profile %s: %s asked %s", profile.scheduler_name, ", ".join(slow), ONE_BY_ONE)
     for warning in registry.warnings(used):
         logger.warning("%s", warning)
     return frameworks
@@ -210,7 +218,18 @@ def _positional(impl: pluggy.HookImpl, argnames: tuple[str, ...]) -> Callable[..
     if tuple(impl.argnames) == argnames:
         return function
     places = [argnames.index(name) for name in impl.argnames]
-    return lambda *args: function(*[args[place] for place in places])
+    if not places:
+        return _named(function, lambda *args: function())
+    chosen = itemgetter(*places)
+    if len(places) == 1:
+        return _named(function, lambda *args: function(chosen(args)))
+    return _named(function, lambda *args: function(*chosen(args)))
+
+
+def _named(function: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    """The watchdog reads the name of what is being called."""
+    call.__name__ = getattr(function, "__name__", call.__name__)
+    return call
 
 
 def _check_whole(scheduler_name: str, chains: Mapping[str, Chain]) -> None:

@@ -154,6 +154,11 @@ def _check_unmarked(plugin: type, hooks: Mapping[str, object]) -> None:
     for point in POINTS:
         if lonely := [each for each in point.companions if each in hooks and point.hook not in hooks]:
             raise _Mistake(f"{lonely[0]} is only called beside {point.hook}, which it does not implement")
+        if point.at_once in hooks and point.hook not in hooks:
+            raise _Mistake(
+                f"implements {point.at_once} without {point.hook}, which decides what {point.at_once} must say, "
+                f"explains its answers and runs in dry runs; add {point.hook}, with the same answer for one node"
+            )
 
 
 def _check_hook(hook: str, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -215,4 +220,6 @@ def kind_of(hook: str) -> str:
         return "once, at start"
     if hook in ("add_pod", "remove_pod"):
         return "per Pod that a dry run moves"
+    if any(point.at_once == hook for point in POINTS):
+        return "per Pod, all nodes at once"
     return "per node" if any(point.per_node and point.hook == hook for point in POINTS) else "per Pod"

@@ -7,12 +7,11 @@ call of sixteen is timed. Source: pkg/scheduler/framework/runtime (framework.go,
 
 import functools
 import inspect
-from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypeVar
 
 from koordpy.framework.calls import Chain
-from koordpy.framework.points import POINTS
+from koordpy.framework.points import AWAITABLE_HOOKS, POINTS
 from koordpy.framework.verdicts import PostFiltered
 from koordpy.telemetry.families import Points
 from koordpy.telemetry.instruments import CounterCell, HistogramCell
@@ -24,6 +23,7 @@ STATUS: Final[Mapping[Code, str]] = {code: "".join(word.title() for word in code
 """Upstream's name of each code."""
 
 SUCCESS: Final = STATUS[Code.SUCCESS]
+_WAIT: Final = STATUS[Code.WAIT]
 _PER_NODE: Final = frozenset(point.hook for point in POINTS if point.per_node)
 LABELS: Final[Mapping[str, str]] = {
     "pre_enqueue": "PreEnqueue",
@@ -31,9 +31,11 @@ LABELS: Final[Mapping[str, str]] = {
     "add_pod": "PreFilterExtensionAddPod",
     "remove_pod": "PreFilterExtensionRemovePod",
     "filter": "Filter",
+    "filter_nodes": "Filter",
     "post_filter": "PostFilter",
     "pre_score": "PreScore",
     "score": "Score",
+    "score_nodes": "Score",
     "normalize_scores": "ScoreExtensionNormalize",
     "reserve": "Reserve",
     "unreserve": "Unreserve",
@@ -56,7 +58,6 @@ class Meter:
         self._profile = profile
         self._points = points
         self._durations: dict[tuple[str, str], HistogramCell] = {}
-        self._evaluations: dict[tuple[str, str], CounterCell] = {}
 
     def point(self, name: str, answer: object, seconds: float) -> None:
         """All plugins of an extension point have been asked."""
@@ -67,21 +68,9 @@ class Meter:
             self._durations[name, status] = cell
         cell.observe(seconds)
 
-    def evaluated(self, plugin: str, name: str, times: int = 1) -> None:
-        """The plugin was asked so often, and had something to say."""
-        cell = self._evaluations.get((plugin, name))
-        if cell is None:
-            cell = self._points.plugin_evaluations.labels(plugin, name, self._profile)
-            self._evaluations[plugin, name] = cell
-        cell.value += times
-
-    def filtered(self, plugins: Sequence[str], feasible: int, refusals: Mapping[str, Status]) -> None:
-        """Filter has been asked of all nodes: each plugin of those that the plugins before it had accepted."""
-        asked = feasible + len(refusals)
-        refused: Mapping[str, int] = Counter(status.plugin for status in refusals.values()) if refusals else {}
-        for plugin in plugins:
-            self.evaluated(plugin, "Filter", asked)
-            asked -= refused.get(plugin, 0)
+    def evaluations(self, plugin: str, name: str) -> CounterCell:
+        """How often the plugin was asked at this point, and had something to say."""
+        return self._points.plugin_evaluations.labels(plugin, name, self._profile)
 
     def permit_waited(self, refusal: Status | None, seconds: float) -> None:
         self._points.permit_wait.labels(_status_of(refusal)).observe(seconds)
@@ -96,19 +85,19 @@ class Meter:
         }
 
     def _timed(self, plugin: str, hook_name: str, hook: Callable[..., Any]) -> Callable[..., Any]:
-        name = LABELS[hook_name]
+        name, now = LABELS[hook_name], self.now
+        cells: dict[str, HistogramCell] = {}
 
         def observe(answer: object, started: float) -> None:
-            seconds = self.now() - started
-            self._points.plugin_duration.labels(plugin, name, _status_of(answer)).observe(seconds)
+            seconds = now() - started
+            status = SUCCESS if answer is None else _status_of(answer)
+            if (cell := cells.get(status)) is None:
+                cell = cells[status] = self._points.plugin_duration.labels(plugin, name, status)
+            cell.observe(seconds)
 
-        return _every_sixteenth(hook, observe, self.now) if hook_name in _PER_NODE else _each(hook, observe, self.now)
-
-
-def evaluated(meter: Meter | None, plugin: str, point: str, answer: object) -> None:
-    """It was asked at PreFilter or PreScore; whoever skips was asked in vain."""
-    if meter is not None and not (isinstance(answer, Status) and answer.code is Code.SKIP):
-        meter.evaluated(plugin, point)
+        if hook_name in AWAITABLE_HOOKS:
+            return _awaitable(hook, observe, now)
+        return _every_sixteenth(hook, observe, now) if hook_name in _PER_NODE else _each(hook, observe, now)
 
 
 class Measured(Protocol):
@@ -174,6 +163,21 @@ def _each(hook: Callable[..., Any], observe: Observe, now: Callable[[], float]) 
         except BaseException:
             observe(_BROKEN, started)
             raise
+        observe(answer, started)
+        return answer
+
+    return call
+
+
+def _awaitable(hook: Callable[..., Any], observe: Observe, now: Callable[[], float]) -> Callable[..., Any]:
+    @functools.wraps(hook)
+    def call(*args: object) -> Any:
+        started = now()
+        try:
+            answer = hook(*args)
+        except BaseException:
+            observe(_BROKEN, started)
+            raise
         if inspect.isawaitable(answer):
             return _awaited(answer, observe, started)
         observe(answer, started)
@@ -210,8 +214,8 @@ def _every_sixteenth(hook: Callable[..., Any], observe: Observe, now: Callable[[
 
 def _status_of(answer: object) -> str:
     """What is no Status is a success."""
-    if isinstance(answer, PostFiltered):
+    if type(answer) is PostFiltered:
         answer = answer.refusal
-    if isinstance(answer, Status):
+    if type(answer) is Status:
         return STATUS[answer.code]
-    return STATUS[Code.WAIT if isinstance(answer, Wait) else Code.SUCCESS]
+    return _WAIT if type(answer) is Wait else SUCCESS

@@ -44,4 +44,6 @@ def is_qualified_name(key: str) -> bool:
 
 def _is_text(value: object) -> bool:
     """Half a surrogate pair is none: it has no bytes to send."""
-    return isinstance(value, str) and not any("\ud800" <= character <= "\udfff" for character in value)
+    if not isinstance(value, str):
+        return False
+    return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)

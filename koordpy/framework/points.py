@@ -13,6 +13,7 @@ class Point:
 
     name: as in YAML. hook: the hook it calls. companions: hooks that only mean something beside it.
     other: a hook that a plugin may have here instead. per_node: is it called once per node, or once a Pod?
+    at_once: the companion that is asked of all nodes instead of it.
     """
 
     name: str
@@ -21,20 +22,21 @@ class Point:
     other: str = ""
     per_node: bool = False
     may_await: bool = False
+    at_once: str = ""
 
     @property
     def hooks(self) -> tuple[str, ...]:
-        return self.hook, *self.companions, *([self.other] if self.other else [])
+        return tuple(filter(None, (self.hook, self.at_once, *self.companions, self.other)))
 
 
 POINTS: Final = (
     Point("preEnqueue", "pre_enqueue"),
     Point("queueSort", "queue_sort"),
     Point("preFilter", "pre_filter", companions=("add_pod", "remove_pod")),
-    Point("filter", "filter", per_node=True),
+    Point("filter", "filter", per_node=True, at_once="filter_nodes"),
     Point("postFilter", "post_filter"),
     Point("preScore", "pre_score"),
-    Point("score", "score", companions=("normalize_scores",), per_node=True),
+    Point("score", "score", companions=("normalize_scores",), per_node=True, at_once="score_nodes"),
     Point("reserve", "reserve", other="unreserve"),
     Point("permit", "permit"),
     Point("preBind", "pre_bind", may_await=True),

@@ -6,30 +6,36 @@ Source: pkg/scheduler/framework/runtime (framework.go).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import index
-from typing import Final
+from functools import cached_property
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from koordpy.cache.snapshot import NodeRows
 from koordpy.framework.calls import (
     PLUGIN_FAULTS,
     Chain,
     ask,
     ask_async,
     attribute,
-    blame,
+    doing,
     illegal,
     is_refusal_or_error,
     logger,
     text_of,
 )
+from koordpy.framework.examining import audit, check, recount
+from koordpy.framework.filtering import FilterHooks, filter_at_once, filter_each
 from koordpy.framework.handle import BelievedNodes, Subscription
-from koordpy.framework.measuring import Meter, evaluated, timed, timed_async
+from koordpy.framework.measuring import Meter, timed, timed_async
 from koordpy.framework.plans import merge
 from koordpy.framework.registrations import Registration
+from koordpy.framework.scoring import ScoreHooks, score
+from koordpy.framework.vector import asks_too_much
 from koordpy.framework.verdicts import Candidates, Filtered, PostFiltered, narrow
 from koordpy.framework.waiting import WaitingPod, WaitingPods
+from koordpy.telemetry.instruments import CounterCell
 from koordpy_api import (
     Binding,
     Code,
@@ -50,8 +56,11 @@ from koordpy_api import (
     share,
 )
 from koordpy_api.objects import KubeObject, Pod
+from koordpy_api.status import SKIP
 
-MAX_SCORE: Final = 100
+FEW_NODES: Final = 16
+"""So few are asked about one by one: columns would cost more."""
+
 SKIPPED_FILTERS: Final = StateKey[frozenset[str]]("koordpy/skipped-filters", clone=share)
 PLANNED_BY: Final = StateKey[tuple[str, ...]]("koordpy/planned-by", clone=share)
 LAST: Final[SortKey] = (2**63 - 1,)
@@ -82,6 +91,40 @@ class Framework:
     percentage_of_nodes_to_score: int | None = None
     meter: Meter | None = None
     _warned: set[tuple[str, str]] = field(default_factory=set)
+
+    @cached_property
+    def _pre_filters(self) -> list[tuple[str, Callable[..., Any], CounterCell]]:
+        return [(plugin, hook, self._evaluations(plugin, "PreFilter")) for plugin, hook in self.chains["pre_filter"]]
+
+    @cached_property
+    def _filters(self) -> list[FilterHooks]:
+        at_once = dict(self.chains["filter_nodes"])
+        return [
+            FilterHooks(plugin, hook, at_once.get(plugin), self._evaluations(plugin, "Filter"))
+            for plugin, hook in self.chains["filter"]
+        ]
+
+    @cached_property
+    def _pre_scores(self) -> list[tuple[str, Callable[..., Any], CounterCell]]:
+        return [(plugin, hook, self._evaluations(plugin, "PreScore")) for plugin, hook in self.chains["pre_score"]]
+
+    @cached_property
+    def _scores(self) -> list[ScoreHooks]:
+        at_once, normalizers = dict(self.chains["score_nodes"]), dict(self.chains["normalize_scores"])
+        return [
+            ScoreHooks(
+                plugin,
+                hook,
+                at_once.get(plugin),
+                normalizers.get(plugin),
+                self.weights.get(plugin, 1),
+                self._evaluations(plugin, "Score"),
+            )
+            for plugin, hook in self.chains["score"]
+        ]
+
+    def _evaluations(self, plugin: str, point: str) -> CounterCell:
+        return CounterCell() if self.meter is None else self.meter.evaluations(plugin, point)
 
     # -- before the attempt ------------------------------------------------------------------------------------------
 
@@ -135,42 +178,13 @@ class Framework:
     # -- outside of any attempt --------------------------------------------------------------------------------------
 
     def run_check(self, obj: KubeObject) -> list[tuple[str, Problem]]:
-        """What each plugin finds wrong with an object that a person wrote. A plugin that breaks is a problem too."""
-        found: list[tuple[str, Problem]] = []
-        for plugin, hook in self.chains["check"]:
-            try:
-                problems = hook(obj)
-                if not all(isinstance(problem, Problem) for problem in problems):
-                    raise TypeError(f"{problems!r} is no list of Problems")
-                found += [(plugin, problem) for problem in problems]
-            except PLUGIN_FAULTS as error:
-                self._complain(plugin, "check", obj.key)
-                found.append((plugin, Problem("", "", f'plugin "{plugin}" failed: {text_of(error)}')))
-        return found
+        return check(self.chains["check"], self._complain, obj)
 
     def run_audit(self, nodes: Sequence[NodeInfo]) -> list[Finding]:
-        """What plugins find wrong with the cluster that they were told of. A plugin that breaks is logged."""
-        found: list[Finding] = []
-        for plugin, hook in self.chains["audit"]:
-            try:
-                told = hook(nodes)
-                if not all(isinstance(finding, Finding) for finding in told):
-                    raise TypeError(f"{told!r} is no list of Findings")
-                found += told
-            except PLUGIN_FAULTS:
-                self._complain(plugin, "audit", self.profile)
-        return found
+        return audit(self.chains["audit"], self._complain, self.profile, nodes)
 
     def run_recount(self, objects: Sequence[KubeObject], assumed: frozenset[str]) -> list[str]:
-        """Where the plugins' own books differ from these objects. A plugin that breaks is a difference."""
-        found: list[str] = []
-        for plugin, hook in self.chains["recount"]:
-            try:
-                found += [f"{plugin}: {difference}" for difference in hook(objects, assumed)]
-            except PLUGIN_FAULTS as error:
-                self._complain(plugin, "recount", self.profile)
-                found.append(f"{plugin} failed to recount: {text_of(error)}")
-        return found
+        return recount(self.chains["recount"], self._complain, self.profile, objects, assumed)
 
     # -- the scheduling cycle ----------------------------------------------------------------------------------------
 
@@ -181,16 +195,17 @@ class Framework:
         skipped: set[str] = set()
         wanted: dict[str, frozenset[str]] = {}
         try:
-            for plugin, hook in self.chains["pre_filter"]:
-                answer = ask(plugin, f'running PreFilter plugin "{plugin}"', hook, state, pod, nodes)
-                evaluated(self.meter, plugin, "PreFilter", answer)
+            for plugin, hook, asked in self._pre_filters:
+                answer = ask(plugin, "PreFilter", hook, state, pod, nodes)
+                if answer is SKIP:
+                    skipped.add(plugin)
+                    continue
+                asked.value += 1
                 match answer:
                     case None:
                         pass
                     case PreFilterResult(frozenset() | set() as node_names):
                         wanted[plugin] = frozenset(node_names)
-                    case Status(code=Code.SKIP):
-                        skipped.add(plugin)
                     case Status(code=Code.UNSCHEDULABLE):
                         refusal = answer
                     case Status(code=Code.UNSCHEDULABLE_AND_UNRESOLVABLE | Code.ERROR):
@@ -216,9 +231,7 @@ class Framework:
         for plugin, hook in self.chains[hook_name]:
             if plugin in skipped:
                 continue
-            answer = ask(
-                plugin, f'running {upstream} on PreFilter plugin "{plugin}"', hook, state, pod, moved, node_info
-            )
+            answer = ask(plugin, f"{upstream} on PreFilter", hook, state, pod, moved, node_info)
             if answer is not None:
                 is_error = isinstance(answer, Status) and answer.code is Code.ERROR
                 broken: Status = answer if is_error else illegal(plugin, upstream, answer)
@@ -229,36 +242,21 @@ class Framework:
     def run_filter(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], enough: int | None = None
     ) -> Filtered | Status:
-        """Each node is asked about until one plugin refuses it, and no more once `enough` fit.
+        """Which of these nodes fit; no more than `enough`. A Status means that a plugin broke.
 
-        A Status means that a plugin broke.
+        nodes: NodeRows are asked about at once, where there are many; a list one by one. Where fewer than all that fit
+        are wanted, and one plugin has no vector shape, asking one by one costs less.
         """
-        skipped = state.get(SKIPPED_FILTERS) or frozenset()
-        chain = [(plugin, hook) for plugin, hook in self.chains["filter"] if plugin not in skipped]
-        feasible: list[NodeInfo] = []
-        refusals: dict[str, Status] = {}
-        plugin = ""
-        try:
-            for node in nodes:
-                for plugin, hook in chain:  # noqa: B007 - the name of the last one asked is for the except clause
-                    if (answer := hook(state, pod, node)) is not None:
-                        break
-                else:
-                    feasible.append(node)
-                    if len(feasible) == enough:
-                        break
-                    continue
-                if not isinstance(answer, Status) or not answer.is_rejected:
-                    if isinstance(answer, Status) and answer.code is Code.ERROR:
-                        broken: Status = attribute(plugin, f'running "{plugin}" filter plugin', answer)
-                        return broken
-                    return illegal(plugin, "Filter", answer)
-                refusals[node.name] = answer.by(plugin)
-        except PLUGIN_FAULTS as error:
-            return blame(plugin, f'running "{plugin}" filter plugin', error)
-        if self.meter is not None:
-            self.meter.filtered([plugin for plugin, _ in chain], len(feasible), refusals)
-        return Filtered(feasible, refusals)
+        skipped = state.get(SKIPPED_FILTERS)
+        hooks = [each for each in self._filters if each.plugin not in skipped] if skipped else self._filters
+        if (
+            isinstance(nodes, NodeRows)
+            and len(nodes) > FEW_NODES
+            and (enough is None or all(each.at_once for each in hooks))
+            and not asks_too_much(pod)
+        ):
+            return filter_at_once(hooks, state, pod, nodes, enough)
+        return filter_each(hooks, state, pod, nodes, enough)
 
     @timed("PostFilter")
     def run_post_filter(self, state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFiltered:
@@ -266,15 +264,14 @@ class Framework:
         refused: list[Status] = []
         nominated: str | None = None
         for plugin, hook in self.chains["post_filter"]:
-            doing = f'running PostFilter plugin "{plugin}"'
-            answer = ask(plugin, doing, hook, state, pod, refusals)
+            answer = ask(plugin, "PostFilter", hook, state, pod, refusals)
             match answer:
                 case None:
                     continue
                 case PostFilterResult(str() as node_name, None):
                     return PostFiltered(node_name)
                 case PostFilterResult(str() as nominated, Status() as refusal):
-                    refusal = attribute(plugin, doing, refusal)
+                    refusal = attribute(plugin, doing(plugin, "PostFilter"), refusal)
                 case _:
                     refusal = answer
             if not is_refusal_or_error(refusal):
@@ -290,59 +287,37 @@ class Framework:
         return PostFiltered(nominated, Status.unschedulable(*reasons).by(refused[0].plugin))
 
     def run_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> npt.NDArray[np.int64] | Status:
-        """The weighted total of every node. A Status means that a plugin broke."""
+        """The weighted total of every node. nodes: as of run_filter. A Status means that a plugin broke."""
         skipped = self._pre_score(state, pod, nodes)
-        return skipped if isinstance(skipped, Status) else self._scores(state, pod, nodes, skipped)
+        return skipped if isinstance(skipped, Status) else self._score(state, pod, nodes, skipped)
 
     @timed("PreScore")
     def _pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> set[str] | Status:
         """Which plugins have no score for this Pod."""
         skipped: set[str] = set()
-        for plugin, hook in self.chains["pre_score"]:
-            answer = ask(plugin, f'running PreScore plugin "{plugin}"', hook, state, pod, nodes)
-            evaluated(self.meter, plugin, "PreScore", answer)
-            if isinstance(answer, Status) and answer.code is Code.SKIP:
+        for plugin, hook, asked in self._pre_scores:
+            answer = ask(plugin, "PreScore", hook, state, pod, nodes)
+            if answer is SKIP:
                 skipped.add(plugin)
-            elif answer is not None:
+                continue
+            asked.value += 1
+            if answer is not None:
                 is_error = isinstance(answer, Status) and answer.code is Code.ERROR
                 broken: Status = answer if is_error else illegal(plugin, "PreScore", answer)
                 return broken
         return skipped
 
     @timed("Score")
-    def _scores(
+    def _score(
         self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo], skipped: set[str]
     ) -> npt.NDArray[np.int64] | Status:
-        totals = np.zeros(len(nodes), dtype=np.int64)
-        normalizers = dict(self.chains["normalize_scores"])
-        for plugin, hook in self.chains["score"]:
-            if plugin in skipped:
-                continue
-            doing = f'running Score plugins: plugin "{plugin}" failed with'
-            try:
-                scores = np.fromiter(
-                    (index(hook(state, pod, node)) for node in nodes), dtype=np.int64, count=len(nodes)
-                )
-                if plugin in normalizers:
-                    doing = f'running Normalize on Score plugins: plugin "{plugin}" failed with'
-                    normalizers[plugin](state, pod, scores)
-            except PLUGIN_FAULTS as error:
-                return blame(plugin, doing, error)
-            if scores.min() < 0 or scores.max() > MAX_SCORE:
-                wrong = int(scores.min() if scores.min() < 0 else scores.max())
-                return Status.error(
-                    f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score '
-                    f"{wrong}, it should in the range of [0, {MAX_SCORE}] after normalizing"
-                ).by(plugin)
-            totals += scores * self.weights.get(plugin, 1)
-            if self.meter is not None:
-                self.meter.evaluated(plugin, "Score", len(nodes))
-        return totals
+        hooks = [each for each in self._scores if each.plugin not in skipped] if skipped else self._scores
+        return score(hooks, state, pod, nodes)
 
     @timed("Reserve")
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         for plugin, hook in self.chains["reserve"]:
-            answer = ask(plugin, f'running Reserve plugin "{plugin}"', hook, state, pod, node_name)
+            answer = ask(plugin, "Reserve", hook, state, pod, node_name)
             if answer is not None:
                 refusal: Status = answer if is_refusal_or_error(answer) else illegal(plugin, "Reserve", answer)
                 return refusal
@@ -366,7 +341,7 @@ class Framework:
     def _permit(self, state: CycleState, pod: Pod, node_name: str) -> Status | Wait | None:
         timeouts_s: dict[str, float] = {}
         for plugin, hook in self.chains["permit"]:
-            answer = ask(plugin, f'running Permit plugin "{plugin}"', hook, state, pod, node_name)
+            answer = ask(plugin, "Permit", hook, state, pod, node_name)
             match answer:
                 case None:
                     pass
@@ -401,7 +376,7 @@ class Framework:
         """All plans merged into one, or the first answer that is none."""
         plans: list[tuple[str, PreBindPlan]] = []
         for plugin, hook in self.chains["pre_bind"]:
-            answer = await ask_async(plugin, f'running PreBind plugin "{plugin}"', hook, state, pod, node_name)
+            answer = await ask_async(plugin, "PreBind", hook, state, pod, node_name)
             match answer:
                 case None:
                     pass
@@ -418,7 +393,7 @@ class Framework:
     async def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Binding | Status:
         """The first answer that is not None. Status(SUCCESS) means that the plugin bound the Pod itself."""
         for plugin, hook in self.chains["bind"]:
-            answer = await ask_async(plugin, f'running Bind plugin "{plugin}"', hook, state, pod, node_name)
+            answer = await ask_async(plugin, "Bind", hook, state, pod, node_name)
             if answer is None or (isinstance(answer, Status) and answer.code is Code.SKIP):
                 continue
             return answer if isinstance(answer, Binding | Status) else illegal(plugin, "Bind", answer)
@@ -428,7 +403,7 @@ class Framework:
     async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
         """Every one of them, whatever the others do; the Pod is bound."""
         for plugin, hook in self.chains["post_bind"]:
-            answer = await ask_async(plugin, f'running PostBind plugin "{plugin}"', hook, state, pod, node_name)
+            answer = await ask_async(plugin, "PostBind", hook, state, pod, node_name)
             if answer is not None:
                 logger.warning("plugin %s answered at PostBind, where nobody listens", plugin)
 

@@ -1,7 +1,8 @@
 """Who is being called on a thread right now: read from its stack, so that no call costs anything for it.
 
-runner.py and calls.py keep the plugin's name in a local variable `plugin` beside every call of a hook, the hook in
-`hook` or `hook_name`, and what the call is about in `pod` or `subject`. A test holds every hook to that.
+runner.py, filtering.py, scoring.py, examining.py and calls.py keep the plugin's name in a local variable `plugin`
+around every call of a hook, the hook in `hook` or `hook_name`, and what the call is about in `pod`, `obj` or `subject`.
+A test holds every hook to that.
 """
 
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from koordpy.framework.points import ALL_HOOKS
 
-_HOSTS: Final = ("koordpy.framework.runner", "koordpy.framework.calls")
+_HOSTS: Final = tuple(f"koordpy.framework.{name}" for name in ("runner", "filtering", "scoring", "examining", "calls"))
 _INFORMER: Final = "koordpy.cluster.informer"
 
 
@@ -57,7 +58,7 @@ def traceback_of(frame: FrameType) -> TracebackType | None:
     """The whole stack, as if something had been raised in its innermost frame."""
     made = None
     for each in _outwards(frame):
-        made = TracebackType(made, each, each.f_lasti, each.f_lineno)
+        made = TracebackType(made, each, each.f_lasti, each.f_lineno or each.f_code.co_firstlineno)
     return made
 
 

@@ -4,9 +4,10 @@ Source: pkg/scheduler/framework (types.go, FitError.Error); the text must match,
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from koordpy.framework.verdicts import OfEveryNode, tally
 from koordpy_api import Code, Status
 
 NO_NODES = "no nodes available to schedule pods"
@@ -35,7 +36,7 @@ class Diagnosis:
     @property
     def plugins(self) -> frozenset[str]:
         """Who refused."""
-        plugins = {status.plugin for status in self.refusals.values()}
+        plugins = {status.plugin for status, _ in tally(self.refusals)}
         for status in (self.absent, self.pre_filter):
             if status is not None:
                 plugins |= {status.plugin, *status.others}
@@ -44,12 +45,12 @@ class Diagnosis:
     @property
     def pending(self) -> frozenset[str]:
         """Those of them that said they would wake the Pod themselves."""
-        return frozenset(status.plugin for status in self.refusals.values() if status.code is Code.PENDING)
+        return frozenset(status.plugin for status, _ in tally(self.refusals) if status.code is Code.PENDING)
 
-    def of_every_node(self, names: Iterable[str]) -> dict[str, Status]:
+    def of_every_node(self, names: Collection[str]) -> Mapping[str, Status]:
         """What holds for each of these nodes."""
         otherwise = self.pre_filter or self.absent or Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE)
-        return {name: self.refusals.get(name, otherwise) for name in names}
+        return OfEveryNode(names, self.refusals, otherwise)
 
     def message(self) -> str:
         """0/5 nodes are available: 2 Insufficient cpu, 3 node(s) were unschedulable."""
@@ -59,7 +60,10 @@ class Diagnosis:
         head = f"0/{self.node_count} nodes are available:"
         if self.pre_filter is not None:
             return f"{head} {self.pre_filter.message}."
-        counts = Counter(reason for status in self.refusals.values() for reason in status.reasons)
+        counts: Counter[str] = Counter()
+        for status, nodes in tally(self.refusals):
+            for reason in status.reasons:
+                counts[reason] += nodes
         if self.absent is not None:
             others = self.node_count - len(self.refusals)
             counts.update({reason: others for reason in self.absent.reasons if others > 0})

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
-import numpy as np
-
 from koordpy.cache.cache import Cache
-from koordpy.cache.snapshot import Snapshot
+from koordpy.cache.snapshot import Snapshot, starting_at
 from koordpy.framework.runner import Framework
-from koordpy.framework.verdicts import Candidates, Filtered
+from koordpy.framework.verdicts import Filtered
 from koordpy.queue.pod_info import QueuedPodInfo
 from koordpy.scheduler.diagnosis import NO_NODES, Diagnosis
 from koordpy.scheduler.outcome import NotPlaced, Placed
@@ -66,7 +64,7 @@ class SchedulingCycle:
             return Status.unresolvable(NO_NODES)
         if (unheard := refuse_unheard(pod, framework.left_out)) is not None:
             return Diagnosis(len(snapshot.nodes), pre_filter=unheard)
-        candidates = framework.run_pre_filter(state, pod, snapshot.nodes)
+        candidates = framework.run_pre_filter(state, pod, snapshot.everyone)
         if isinstance(candidates, Status):
             if candidates.code is Code.ERROR:
                 return candidates
@@ -74,7 +72,9 @@ class SchedulingCycle:
         filtered = self._filter(framework, state, pod, candidates.nodes)
         if isinstance(filtered, Status):
             return filtered
-        return filtered.feasible or _diagnose(snapshot, candidates, filtered)
+        if filtered.feasible:
+            return filtered.feasible
+        return Diagnosis(len(snapshot.nodes), filtered.refusals, candidates.absent)
 
     def _filter(
         self, framework: Framework, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]
@@ -84,7 +84,7 @@ class SchedulingCycle:
         if enough >= len(nodes):
             return framework.run_filter(state, pod, nodes)
         start = self._next_start % len(nodes)
-        filtered = framework.run_filter(state, pod, [*nodes[start:], *nodes[:start]], enough)
+        filtered = framework.run_filter(state, pod, starting_at(start, nodes), enough)
         if isinstance(filtered, Filtered):
             self._next_start = start + len(filtered.feasible) + len(filtered.refusals)
         return filtered
@@ -96,7 +96,7 @@ class SchedulingCycle:
         totals = framework.run_score(state, pod, feasible)
         if isinstance(totals, Status):
             return totals
-        best = np.flatnonzero(totals == totals.max())
+        (best,) = (totals == totals[totals.argmax()]).nonzero()
         return feasible[int(best[self._rng.randrange(len(best))])].name
 
 
@@ -104,13 +104,8 @@ def _make_room(framework: Framework, refused: NotPlaced, snapshot: Snapshot) -> 
     """Refused it stays, whatever PostFilter says; but it may be nominated, and its message grows."""
     diagnosis = refused.diagnosis
     assert diagnosis is not None
-    made = framework.run_post_filter(
-        refused.state, refused.pod, diagnosis.of_every_node(node.name for node in snapshot.nodes)
-    )
+    everyone = diagnosis.of_every_node(snapshot.rows)
+    made = framework.run_post_filter(refused.state, refused.pod, everyone)
     if made.refusal is not None:
         diagnosis = replace(diagnosis, post_filter=made.refusal.message)
     return replace(refused, status=diagnosis.status(), diagnosis=diagnosis, nominated=made.nominated_node)
-
-
-def _diagnose(snapshot: Snapshot, candidates: Candidates, filtered: Filtered) -> Diagnosis:
-    return Diagnosis(len(snapshot.nodes), filtered.refusals, candidates.absent)

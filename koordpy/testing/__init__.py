@@ -6,7 +6,7 @@ May touch: everything of the host. Never: real time, a real cluster.
 """
 
 from koordpy.testing.conformance import check_plugin
-from koordpy.testing.harness import CycleHarness, build_profile
+from koordpy.testing.harness import CycleHarness, build_profile, columns_of
 from koordpy.testing.makers import (
     device_manifest,
     gpu,
@@ -17,11 +17,14 @@ from koordpy.testing.makers import (
     pod_manifest,
     read_object,
 )
+from koordpy.testing.shapes import check_shapes
 
 __all__ = [
     "CycleHarness",
     "build_profile",
     "check_plugin",
+    "check_shapes",
+    "columns_of",
     "device_manifest",
     "gpu",
     "make_device",

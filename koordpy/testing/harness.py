@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from koordpy.cache.cache import Cache
+from koordpy.cache.columns import Columns
 from koordpy.clock import SystemClock
 from koordpy.config.defaults import DEFAULT_MULTI_POINT, DEFAULT_SCHEDULER_NAME
 from koordpy.config.expand import ResolvedProfile
@@ -22,7 +23,7 @@ from koordpy.scheduler.outcome import NotPlaced, Placed
 from koordpy.scheduler.scheduling_cycle import SchedulingCycle
 from koordpy.telemetry.metrics import Metrics
 from koordpy.telemetry.problems import ProblemLog
-from koordpy_api import ActionType, ClusterEvent, PreBindPlan, Problem, Status
+from koordpy_api import ActionType, ClusterEvent, NodeInfo, PodInfo, PreBindPlan, Problem, Status
 from koordpy_api.objects import KubeObject, Node, Pod
 
 
@@ -40,6 +41,25 @@ def build_profile(
     report = problems.report if problems else _ignore
     profile = ResolvedProfile.of(DEFAULT_SCHEDULER_NAME, names, registry, weights, args)
     return build(profile, registry, report, {})
+
+
+def columns_of(objects: Sequence[NodeInfo | Node | Pod]) -> Columns:
+    """Columns as the host makes them, of just these nodes, with the pods that are assigned to them.
+
+    Its `nodes` has the NodeInfo of each row; its `change` and `catch_up` move a node.
+    """
+    infos: dict[str, NodeInfo] = {}
+    for each in objects:
+        match each:
+            case NodeInfo():
+                infos[each.name] = each
+            case Node():
+                name = each.metadata.name
+                infos[name] = infos.get(name, NodeInfo(name)).with_node(each)
+            case Pod():
+                name = each.spec.node_name
+                infos[name] = infos.get(name, NodeInfo(name)).with_pod(PodInfo.of(each, ()))
+    return Columns(list(infos.values()))
 
 
 class CycleHarness:

@@ -5,8 +5,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from koordpy.cache.cache import Cache
+from koordpy.cache.columns import Columns
 from koordpy.cache.snapshot import Snapshot
-from koordpy.testing import make_node, make_pod
+from koordpy.testing import columns_of, make_node, make_pod
+from koordpy_api import Kept
 from koordpy_api.resources import add
 from tests.cache.ledger import Ledger
 
@@ -24,6 +26,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.cache = Cache([self.ledger])
         self.placed: dict[str, tuple[str, int, bool]] = {}
         self.known: dict[str, None] = {}
+        self.kept_cpu: Kept[str, Columns] = Kept(lambda name, columns, rows: columns.requested(name)[rows])
         self.kept: list[tuple[Snapshot, list[str], list[dict[str, int]]]] = []
 
     @rule(name=NODES, cpu=CPU)
@@ -60,7 +63,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     @rule()
     def a_cycle_takes_a_snapshot(self) -> None:
-        snapshot = self.cache.update_snapshot()
+        snapshot = self.cache.update_snapshot().kept()
         nodes = snapshot.nodes
         self.kept.append((snapshot, [node.name for node in nodes], [dict(node.requested) for node in nodes]))
 
@@ -99,7 +102,18 @@ class AnyOrder(RuleBasedStateMachine):
         assert all(snapshot.get(node.name) is node for node in snapshot.nodes)
 
     @invariant()
-    def older_snapshots_did_not_change(self) -> None:
+    def the_columns_are_what_the_nodes_say(self) -> None:
+        columns = self.cache.update_snapshot().columns
+        right = columns_of(columns.nodes)
+        for read in (Columns.requested, Columns.non_zero_requested, Columns.allocatable):
+            assert read(columns, "cpu").tolist() == read(right, "cpu").tolist()
+        assert columns.pods.tolist() == right.pods.tolist()
+        assert not list(columns.wrong())
+        kept = self.kept_cpu.of("cpu", columns)
+        assert kept.tolist() == right.requested("cpu").tolist()
+
+    @invariant()
+    def snapshots_that_were_kept_did_not_change(self) -> None:
         for snapshot, names, requested in self.kept:
             assert [node.name for node in snapshot.nodes] == names
             assert [dict(node.requested) for node in snapshot.nodes] == requested

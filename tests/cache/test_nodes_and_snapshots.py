@@ -1,8 +1,9 @@
-"""Nodes come and go, pods may be there before and after them, and a snapshot never changes."""
+"""Nodes come and go, pods may be there before and after them, and a snapshot stays until the next one."""
 
 import pytest
 
 from koordpy.cache.cache import Cache
+from koordpy.cache.snapshot import Snapshot
 from koordpy.testing import make_node, make_pod
 from koordpy_api import QuantityError
 from tests.cache.ledger import Ledger
@@ -86,22 +87,34 @@ def test_a_node_that_offers_no_quantity_stays_as_it_was() -> None:
     assert ledger.lines == ["node n1 known"]
 
 
-def test_a_snapshot_does_not_change_when_the_cache_does() -> None:
-    cache = Cache()
-    for name in ("n1", "n2"):
-        cache.set_node(make_node(name))
-    before = cache.update_snapshot()
+def changed(cache: Cache) -> None:
     cache.assume(make_pod("a", requests={"cpu": 1}), "n1")
     cache.set_node(make_node("n3"))
     cache.set_node(make_node("n2", cpu=1))
     cache.remove_node("n1")
-    assert [node.name for node in before.nodes] == ["n1", "n2"]
-    assert [node.requested for node in before.nodes] == [{}, {}]
-    found = [before.get(name) for name in ("n1", "n2", "n3")]
+
+
+def is_as_before(snapshot: Snapshot) -> None:
+    assert [node.name for node in snapshot.nodes] == ["n1", "n2"]
+    assert [node.requested for node in snapshot.nodes] == [{}, {}]
+    found = [snapshot.get(name) for name in ("n1", "n2", "n3")]
     assert [node and node.allocatable["cpu"] for node in found] == [8000, 8000, None]
+    assert list(snapshot.columns.requested("cpu")) == [0, 0]
+    assert list(snapshot.columns.allocatable("cpu")) == [8000, 8000]
+
+
+def test_a_snapshot_does_not_change_when_the_cache_does_until_the_next_one_is_made() -> None:
+    cache = Cache()
+    for name in ("n1", "n2"):
+        cache.set_node(make_node(name))
+    before = cache.update_snapshot()
+    kept = before.kept()
+    changed(cache)
+    is_as_before(before)
     after = cache.update_snapshot()
     assert [node.name for node in after.nodes] == ["n2", "n3"]
     assert after.get("n1") is None
+    is_as_before(kept)
 
 
 def test_a_node_is_found_by_its_name_in_every_snapshot_of_a_changing_cache() -> None:
@@ -112,7 +125,7 @@ def test_a_node_is_found_by_its_name_in_every_snapshot_of_a_changing_cache() -> 
             cache.remove_node(f"n{step - 2}")
         else:
             cache.set_node(make_node(f"n{step}"))
-        snapshots.append((cache.update_snapshot(), names(cache)))
+        snapshots.append((cache.update_snapshot().kept(), names(cache)))
     for snapshot, expected in snapshots:
         assert [node.name for node in snapshot.nodes] == expected
         assert [snapshot.get(name) for name in expected] == list(snapshot.nodes)

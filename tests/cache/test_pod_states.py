@@ -55,6 +55,17 @@ def test_the_api_servers_word_makes_an_assumed_pod_known_and_listeners_hear_an_u
     assert world.ledger.lines == ["added web on n1", "updated web on n1"]
 
 
+def test_the_echo_of_our_own_bind_changes_no_node(world: World) -> None:
+    world.cache.assume(web(), "n1")
+    before = world.cache.node("n1")
+    world.cache.set_pod(web("n1"))
+    assert world.cache.node("n1") is before
+    world.cache.set_pod(web("n1", labels={"new": "label"}))
+    after = world.cache.node("n1")
+    assert after is not None
+    assert after.pods[UID].labels == {"new": "label"}
+
+
 def test_a_forgotten_pod_leaves_nothing_behind(world: World) -> None:
     world.cache.assume(web(), "n1")
     world.cache.forget(UID)

@@ -1,10 +1,10 @@
 """An honest cache has no difference to the objects; one that was tampered with is told, each time in one sentence."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from koordpy.cache.cache import Cache
 from koordpy.cache.recount import recount

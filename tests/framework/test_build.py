@@ -55,7 +55,7 @@ def test_an_unknown_plugin_is_refused_with_the_names_that_are_installed() -> Non
     with pytest.raises(PluginError) as refused:
         build_profile(("PrioritySort", "Nope", "DefaultBinder"))
     text = str(refused.value)
-    assert text.startswith('plugin "Nope" does not exist; installed are DefaultBinder, DeviceShare, NodeName,')
+    assert text.startswith('plugin "Nope" does not exist; installed are DefaultBinder, DeviceShare, ImageLocality,')
     assert "entry point of the group koordpy.scheduler" in text
 
 

@@ -5,14 +5,16 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+import numpy as np
 import pytest
 
+from koordpy.cache.snapshot import NodeRows
 from koordpy.framework.measuring import Meter
 from koordpy.framework.runner import Framework
 from koordpy.framework.verdicts import Filtered
 from koordpy.telemetry.families import Points
-from koordpy.testing import make_node, make_pod
-from koordpy_api import CycleState, NodeInfo, Status
+from koordpy.testing import columns_of, make_node, make_pod
+from koordpy_api import CycleState, NodeInfo, Status, Verdicts
 from tests.framework.scripted_plugins import nodes, plugin, profile
 
 NODES = nodes(*(make_node(f"n{number}") for number in range(40)))
@@ -45,6 +47,25 @@ def test_of_40_calls_on_nodes_three_are_timed_and_all_are_counted() -> None:
         "B Filter p": 20,
     }
     assert counts(points.point_duration) == {"Filter Success p": 1}
+
+
+def test_a_call_about_all_nodes_is_timed_each_time_and_counts_for_each_node() -> None:
+    odd = np.array([int(node.name[1:]) % 2 for node in NODES], dtype=np.bool_)
+    at_once = plugin(
+        filter=refuse_odd,
+        filter_nodes=lambda: Verdicts.where(odd, Status.unschedulable("odd")),
+        score=lambda: 1,
+        score_nodes=lambda rows: rows * 0 + 1,
+    )
+    _, twin, points = measured(profile(A=at_once))
+    answer = twin.run_filter(CycleState(), make_pod(), NodeRows(columns_of(NODES)))
+    assert isinstance(answer, Filtered)
+    twin.run_score(CycleState(), make_pod(), answer.feasible)
+    assert counts(points.plugin_duration) == {"A Filter Success": 1, "A Score Success": 1}
+    assert {" ".join(labels): cell.value for labels, cell in points.plugin_evaluations.series()} == {
+        "A Filter p": 40,
+        "A Score p": 20,
+    }
 
 
 def test_only_the_twin_times_single_plugins() -> None:

@@ -90,13 +90,13 @@ def test_a_plugin_of_upstreams_may_stand_where_ours_has_nothing_to_do() -> None:
 def test_what_only_the_default_set_names_and_nobody_has_built_is_left_out_with_one_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    points = {"preFilter": ("NodePorts",), "filter": ("NodeName", "NodePorts", "VolumeZone")}
+    points = {"preFilter": ("VolumeBinding",), "filter": ("NodeName", "VolumeBinding", "VolumeZone")}
     profiles = [resolved(points, named=frozenset()) for _ in range(2)]
     with caplog.at_level(logging.WARNING):
         first, _ = build_all(profiles, Registry(), lambda *said: None)
     assert [name for name, _ in first.chains["filter"]] == ["NodeName"]
     assert [record.getMessage() for record in caplog.records] == [
-        "left out of the default set, because this version has them not yet: NodePorts, VolumeZone"
+        "left out of the default set, because this version has them not yet: VolumeBinding, VolumeZone"
     ]
 
 
@@ -106,8 +106,8 @@ def test_what_the_file_names_and_nobody_offers_is_refused() -> None:
 
 
 def test_what_kube_scheduler_has_and_we_do_not_yet_is_refused_in_other_words() -> None:
-    with pytest.raises(PluginError, match=r"^plugin \"NodePorts\" is one of kube-scheduler's, but"):
-        compiled({"filter": ("NodePorts",)})
+    with pytest.raises(PluginError, match=r"^plugin \"VolumeZone\" is one of kube-scheduler's, but"):
+        compiled({"filter": ("VolumeZone",)})
 
 
 class HalfArgs(PluginArgs):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from koordpy.cache.snapshot import NodeRows
 from koordpy.clock import LoopClock
 from koordpy.cluster.embedded.cluster import EmbeddedCluster
 from koordpy.cluster.informer import Informer
@@ -19,7 +20,7 @@ from koordpy.framework.runner import Framework
 from koordpy.framework.whereabouts import Whereabouts, traceback_of, whereabouts
 from koordpy.scheduler.scheduler import timed_twin
 from koordpy.telemetry.families import Families
-from koordpy.testing import build_profile, make_node, make_pod
+from koordpy.testing import build_profile, columns_of, make_node, make_pod
 from koordpy.virtual_time import run
 from koordpy_api import CycleState, NoArgs, QueuedPod, SortKey, hookimpl
 from koordpy_api.objects import Node, Pod
@@ -27,6 +28,7 @@ from tests.framework.scripted_plugins import info, nodes, plugin
 
 POD = make_pod("p")
 NODES = nodes(make_node("n1"), make_node("n2"))
+MANY = NodeRows(columns_of(nodes(*(make_node(f"n{number}") for number in range(20)))))
 Ask = Callable[[Framework, CycleState], Any]
 
 CALLS: dict[str, Ask] = {
@@ -35,9 +37,11 @@ CALLS: dict[str, Ask] = {
     "add_pod": lambda framework, state: framework.run_add_pod(state, POD, info(make_pod("other")), NODES[0]),
     "remove_pod": lambda framework, state: framework.run_remove_pod(state, POD, info(make_pod("other")), NODES[0]),
     "filter": lambda framework, state: framework.run_filter(state, POD, NODES),
+    "filter_nodes": lambda framework, state: framework.run_filter(state, POD, MANY),
     "post_filter": lambda framework, state: framework.run_post_filter(state, POD, {}),
     "pre_score": lambda framework, state: framework.run_score(state, POD, NODES),
     "score": lambda framework, state: framework.run_score(state, POD, NODES),
+    "score_nodes": lambda framework, state: framework.run_score(state, POD, MANY),
     "normalize_scores": lambda framework, state: framework.run_score(state, POD, NODES),
     "reserve": lambda framework, state: framework.run_reserve(state, POD, "n1"),
     "unreserve": lambda framework, state: framework.run_unreserve(state, POD, "n1"),
@@ -72,9 +76,11 @@ def named(hook_name: str, body: Callable[..., Any]) -> Any:
         "add_pod": "state, pod, added, node_info",
         "remove_pod": "state, pod, removed, node_info",
         "filter": "state, pod, node_info",
+        "filter_nodes": "state, pod, columns",
         "post_filter": "state, pod, refusals",
         "pre_score": "state, pod, nodes",
         "score": "state, pod, node_info",
+        "score_nodes": "state, pod, columns, rows",
         "normalize_scores": "state, pod, scores",
         "pod_refused": "pod, plugins",
         "pod_added": "pod, node_info",
@@ -83,7 +89,7 @@ def named(hook_name: str, body: Callable[..., Any]) -> Any:
         "node_updated": "old, new",
         "check": "obj",
     }.get(hook_name, "state, pod, node_name")
-    answer = {"score": "0", "check": "()"}.get(hook_name, "None")
+    answer = {"score": "0", "score_nodes": "columns.pods[rows]", "check": "()"}.get(hook_name, "None")
     scope: dict[str, Any] = {"body": body}
     text = f"def {hook_name}({arguments}):\n    body()\n    return {answer}\n"
     exec(compile(text, "<a plugin>", "exec"), scope)
@@ -94,7 +100,9 @@ def framework_with(hook_name: str, body: Callable[..., Any]) -> Framework:
     hooks = {hook_name: named(hook_name, body)}
     if hook_name in ("add_pod", "remove_pod"):
         hooks["pre_filter"] = named("pre_filter", lambda: None)
-    if hook_name == "normalize_scores":
+    if hook_name == "filter_nodes":
+        hooks["filter"] = named("filter", lambda: None)
+    if hook_name in ("normalize_scores", "score_nodes"):
         hooks["score"] = named("score", lambda: None)
     return build_profile(("PrioritySort", "Curious", "DefaultBinder"), given={"Curious": plugin(**hooks)})
 
@@ -186,7 +194,7 @@ def test_a_plugins_handler_of_objects_is_known_by_its_class() -> None:
         cluster = EmbeddedCluster(LoopClock(), Random(0))
         informer = Informer(cluster, Node, lambda *problem: None, Random(0))
         informer.add_handler(Curious())
-        informer.replace([make_node("n1")])
+        await informer.replace([make_node("n1")])
 
     run(scene())
     ((plugin_name, hook),) = [(found.plugin, found.hook) for found in seen]

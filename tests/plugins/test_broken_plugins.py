@@ -72,7 +72,7 @@ def test_plugins_check_tells_all_that_cannot_start_and_ends_with_status_1(site: 
 def test_plugins_list_shows_broken_ones_with_their_distributions(site: Path) -> None:
     done = python(site, "-m", "koordpy", "plugins", "list")
     assert (done.returncode, done.stderr) == (0, "")
-    rows = {line.split()[0]: line for line in done.stdout.splitlines()}
+    rows = {line.split()[0]: line for line in done.stdout.splitlines() if line}
     assert "acme-zonequota 1.0, bolt-zonequota 2.3" in rows["ZoneQuota"]
     assert rows["NoImport"].endswith("BROKEN; see koordpy plugins check")
     assert rows["ZoneByRack"].split()[1:] == ["acme-zones", "1.0", "preBind"]

@@ -1,4 +1,4 @@
-"""The plugin that docs/plugins.md writes: installed beside the host, its own tests pass and it is described."""
+"""The plugins that docs/plugins.md writes: installed beside the host, their own tests pass and they are described."""
 
 import re
 import shutil
@@ -8,29 +8,39 @@ import pytest
 
 from tests.plugins.installing import HERE, ROOT, install, python
 
-SOURCE = HERE / "good/zone-quota"
+SOURCES = {name: HERE / "good" / name for name in ("zone-quota", "quiet-nodes")}
 PAGE = ROOT / "docs/plugins.md"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return install([SOURCE], tmp_path_factory.mktemp("good"))
+    return install(list(SOURCES.values()), tmp_path_factory.mktemp("good"))
 
 
-def test_its_authors_tests_pass_where_it_is_installed(site: Path, tmp_path: Path) -> None:
-    shutil.copytree(SOURCE / "tests", tmp_path / "tests")
+@pytest.mark.parametrize(("name", "passed"), [("zone-quota", "4 passed"), ("quiet-nodes", "3 passed")])
+def test_its_authors_tests_pass_where_it_is_installed(name: str, passed: str, site: Path, tmp_path: Path) -> None:
+    shutil.copytree(SOURCES[name] / "tests", tmp_path / "tests")
     done = python(
         site, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", str(tmp_path / "tests")
     )
     assert done.returncode == 0, done.stdout
-    assert "4 passed" in done.stdout
+    assert passed in done.stdout
 
 
-@pytest.mark.parametrize("name", ["pyproject.toml", "zone_quota.py", "tests/test_zone_quota.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "zone-quota/pyproject.toml",
+        "zone-quota/zone_quota.py",
+        "zone-quota/tests/test_zone_quota.py",
+        "quiet-nodes/quiet_nodes.py",
+        "quiet-nodes/tests/test_quiet_nodes.py",
+    ],
+)
 def test_the_page_shows_the_file_that_was_tested(name: str) -> None:
     language = "toml" if name.endswith("toml") else "python"
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    assert (SOURCE / name).read_text() in blocks
+    assert (HERE / "good" / name).read_text() in blocks
 
 
 def test_the_page_shows_what_is_said_of_it(site: Path) -> None:
@@ -40,6 +50,14 @@ def test_the_page_shows_what_is_said_of_it(site: Path) -> None:
     shown = "\n".join(place.sub("zone_quota.py", line) for line in done.stdout.splitlines())
     (printed,) = re.findall(r"```console\n\$ koordpy plugins show ZoneQuota\n(.*?)\n```", PAGE.read_text(), re.DOTALL)
     assert shown == printed
+
+
+def test_the_list_says_who_is_asked_one_by_one_and_what_that_costs(site: Path) -> None:
+    done = python(site, "-m", "koordpy", "plugins", "list")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^QuietNodes +quiet-nodes 1.0 +at once +filter, score$", done.stdout, re.MULTILINE)
+    assert re.search(r"^ZoneQuota +zone-quota 1.0 +one by one +preFilter, filter$", done.stdout, re.MULTILINE)
+    assert done.stdout.splitlines()[-1].startswith("one by one: about each node that is still in question, ")
 
 
 SWITCHED_ON = """

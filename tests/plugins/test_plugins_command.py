@@ -25,9 +25,15 @@ def koordpy(*words: str) -> str:
 
 def test_list_names_every_installed_plugin_with_its_distribution_and_points() -> None:
     head, *rows = koordpy("list").splitlines()
-    assert head.split() == ["NAME", "DISTRIBUTION", "POINTS"]
+    assert head.split() == ["NAME", "DISTRIBUTION", "NODES", "POINTS"]
     assert [row.split()[0] for row in rows] == Registry().names
     assert any(re.fullmatch(r"DefaultBinder +koordpy \S+ +bind", row) for row in rows)
+
+
+def test_of_our_own_plugins_none_is_asked_about_nodes_one_by_one() -> None:
+    text = koordpy("list")
+    assert re.search(r"^NodeResourcesFit +koordpy-nodefit \S+ +at once +preFilter, filter", text, re.MULTILINE)
+    assert "one by one" not in text
 
 
 def test_check_is_content_with_our_own() -> None:

@@ -7,6 +7,7 @@ Never: sockets, files, the clock, logging, an event loop, the host or a plugin.
 """
 
 from koordpy_api.args import NoArgs, PluginArgs
+from koordpy_api.columns import Changes, Kept, NodeColumns, Verdicts, floor_div
 from koordpy_api.errors import AnnotationError, Finding, Problem, QuantityError
 from koordpy_api.events import ActionType, ClusterEvent, EventRegistration, QueueingHint
 from koordpy_api.handle import Handle, ObjectHandler, WaitingPod
@@ -34,6 +35,7 @@ __all__ = [
     "ActionType",
     "AnnotationError",
     "Binding",
+    "Changes",
     "ClusterEvent",
     "Code",
     "Counter",
@@ -43,8 +45,10 @@ __all__ = [
     "Gauge",
     "Handle",
     "ImageState",
+    "Kept",
     "Metrics",
     "NoArgs",
+    "NodeColumns",
     "NodeInfo",
     "ObjectHandler",
     "PluginArgs",
@@ -61,8 +65,10 @@ __all__ = [
     "SortKey",
     "StateKey",
     "Status",
+    "Verdicts",
     "Wait",
     "WaitingPod",
+    "floor_div",
     "hookimpl",
     "hookspec",
     "share",

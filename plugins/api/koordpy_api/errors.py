@@ -43,3 +43,11 @@ class AnnotationError(ValueError):
     def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
         self.problem = problem
+
+
+class SelectorError(ValueError):
+    """A term of a selector that cannot be read. `problem` says where and what would be right."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem

@@ -1,6 +1,7 @@
-"""PodMemo: what was worked out of a Pod, kept as long as it is that version."""
+"""What was worked out of a Pod, kept as long as it is that version: PodMemo of many, `latest` of the last one."""
 
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Final, Generic, TypeVar
 
 from koordpy_api.objects import Pod
@@ -25,3 +26,18 @@ class PodMemo(Generic[T]):
         made = self._make(pod)
         self._made[pod.uid] = pod, made
         return made
+
+
+def latest(make: Callable[[Pod], T]) -> Callable[[Pod], T]:
+    """A decorator: as lru_cache of one, by identity. For what many ask of the same Pod during one attempt."""
+    kept: tuple[Pod, T] | None = None
+
+    def of(pod: Pod) -> T:
+        nonlocal kept
+        if kept is not None and kept[0] is pod:
+            return kept[1]
+        made = make(pod)
+        kept = pod, made
+        return made
+
+    return update_wrapper(of, make)

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from koordpy_api.columns import NodeColumns, Rows, Verdicts
 from koordpy_api.errors import Finding, Problem
 from koordpy_api.events import EventRegistration
 from koordpy_api.node_info import NodeInfo, PodInfo
@@ -111,6 +112,12 @@ class FilterPlugin(Protocol):
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None: ...
 
 
+class FilterNodesPlugin(Protocol):
+    """Which nodes can this Pod run on? The same answer as `filter`, for all of them at once."""
+
+    def filter_nodes(self, state: CycleState, pod: Pod, columns: NodeColumns) -> Verdicts | Status | None: ...
+
+
 class PostFilterPlugin(Protocol):
     """No node fits this Pod: can room be made for it?"""
 
@@ -129,6 +136,12 @@ class ScorePlugin(Protocol):
     """How good is this node for this Pod?"""
 
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int: ...
+
+
+class ScoreNodesPlugin(Protocol):
+    """How good are these nodes for this Pod? The same answer as `score`, for all of them at once."""
+
+    def score_nodes(self, state: CycleState, pod: Pod, columns: NodeColumns, rows: Rows) -> npt.NDArray[np.int64]: ...
 
 
 class NormalizeScoresPlugin(Protocol):

@@ -1,7 +1,7 @@
 """Status: what a plugin answers when it does not simply agree."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
@@ -40,6 +40,8 @@ class Status:
         """Raises: TypeError in the plugin that answers so, before anybody has to word the refusal."""
         if not isinstance(self.code, Code):
             raise TypeError(f"code is a koordpy_api.Code, not {self.code!r}")
+        if self.reasons == ():
+            return
         if not isinstance(self.reasons, tuple) or not all(isinstance(reason, str) for reason in self.reasons):
             raise TypeError(f"reasons are texts, one argument each, not {self.reasons!r}")
 
@@ -61,7 +63,7 @@ class Status:
     @classmethod
     def skip(cls) -> "Status":
         """This plugin has nothing to do for this pod."""
-        return cls(Code.SKIP)
+        return SKIP
 
     @property
     def is_rejected(self) -> bool:
@@ -74,4 +76,7 @@ class Status:
 
     def by(self, plugin: str) -> "Status":
         """The same answer, attributed."""
-        return replace(self, plugin=plugin)
+        return Status(self.code, self.reasons, self.details, plugin, self.others)
+
+
+SKIP: Final = Status(Code.SKIP)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from koordpy_api.columns import NodeColumns, Rows, Verdicts
 from koordpy_api.markers import hookspec
 from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.objects import Pod
@@ -65,6 +66,19 @@ def filter(state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
 
 
 @hookspec
+def filter_nodes(state: CycleState, pod: Pod, columns: NodeColumns) -> Verdicts | Status | None:
+    """Which nodes can this Pod run on? The same answer as `filter`, for all of them at once.
+
+    Called   once an attempt, in profile order, instead of `filter` wherever many nodes are looked at. A plugin that has
+             it has `filter` too, which decides what this one must say, explains refusals, and runs in dry runs.
+    Returns  None to accept every node; Verdicts for all rows, also of nodes that others refused; Status.error(why).
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await, do I/O, write to a column, or keep a row for another cycle without the epoch.
+    Source   koordpy's own; upstream asks node by node.
+    """
+
+
+@hookspec
 def post_filter(state: CycleState, pod: Pod, refusals: Mapping[str, Status]) -> PostFilterResult | Status | None:
     """No node fits this Pod: can room be made for it?
 
@@ -98,6 +112,21 @@ def score(state: CycleState, pod: Pod, node_info: NodeInfo) -> int:  # type: ign
     Raises   any exception ends the attempt as an error and is blamed on this plugin.
     Must not await, do I/O, or change node_info.
     Source   kube-scheduler ScorePlugin.
+    """
+
+
+@hookspec
+def score_nodes(  # type: ignore[empty-body]
+    state: CycleState, pod: Pod, columns: NodeColumns, rows: Rows
+) -> npt.NDArray[np.int64]:
+    """How good are these nodes for this Pod? The same answer as `score`, for all of them at once.
+
+    Called   once an attempt, in profile order, instead of `score`; `rows` (intp, ascending) are the feasible nodes. A
+             plugin that has it has `score` too, which decides what this one must say.
+    Returns  int64, one per row of `rows`, before normalization; the host may change the array.
+    Raises   any exception ends the attempt as an error and is blamed on this plugin.
+    Must not await, do I/O, write to a column, or keep a row for another cycle without the epoch.
+    Source   koordpy's own; upstream asks node by node.
     """
 
 

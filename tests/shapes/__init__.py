@@ -1,0 +1,1 @@
+"""Every installed plugin with both shapes, on clusters that live: the two must never differ."""
