@@ -156,9 +156,14 @@ class _Expansion:
             points,
             self._weights(points["score"], plugins, multi),
             args_of(self._configuration, self._index, self._catalogue, self._findings),
-            self._profile.percentage_of_nodes_to_score,
+            self._percentage(),
             frozenset(name for point in (*POINTS, MULTI_POINT) for name in plugins.at(point).enabled_names),
         )
+
+    def _percentage(self) -> int | None:
+        """The profile's own counts, be it 0; else the file's, where 0 is as if it said nothing."""
+        own = self._profile.percentage_of_nodes_to_score
+        return own if own is not None else self._configuration.percentage_of_nodes_to_score or None
 
     def _names_at(self, point: str, plugins: Plugins, multi: Sequence[EnabledPlugin]) -> tuple[str, ...]:
         """Named here and in multiPoint, in this list's order; then multiPoint's; then the others named here."""

@@ -18,6 +18,7 @@ from koordpy.config.places import Location
 from koordpy_api import QuantityError
 from koordpy_api.quantity import RawQuantity, parse_quantity
 
+_UNIONS: Final = (Union, UnionType)
 _QUANTITY: Final = frozenset(get_args(RawQuantity))
 # High enough that no field of Kubernetes is taken for another one; tests/config hold that.
 _ALIKE: Final = 0.86
@@ -60,11 +61,12 @@ class _Walk:
     def any(self, value: Any, shape: Any, location: Location) -> Iterator[Misfit]:
         if value is None:
             return
+        shape = _but_for_none(shape)
         if isinstance(shape, type) and issubclass(shape, msgspec.Struct):
             yield from self._struct(value, shape, location)
         elif get_origin(shape) is dict:
             yield from self._mapping(value, get_args(shape)[1], location)
-        elif get_origin(shape) is list:
+        elif get_origin(shape) in (list, tuple):
             yield from self._list(value, get_args(shape)[0], location)
         else:
             shown = self._shown(location, value)
@@ -98,6 +100,12 @@ class _Walk:
             return
         for index, each in enumerate(value):
             yield from self.any(each, shape, (*location, index))
+
+
+def _but_for_none(shape: Any) -> Any:
+    """X of X | None."""
+    given = [each for each in get_args(shape) if each is not NoneType] if get_origin(shape) in _UNIONS else []
+    return given[0] if len(given) == 1 else shape
 
 
 def _scalar_misfit(value: Any, options: frozenset[type], shown: str) -> str | None:
@@ -155,6 +163,6 @@ def _meant(key: str, absent: set[str]) -> str | None:
 
 def _options(shape: Any) -> frozenset[type]:
     """The types of a union; nulls were looked at before."""
-    if get_origin(shape) in (Union, UnionType):
+    if get_origin(shape) in _UNIONS:
         return frozenset(get_args(shape)) - {NoneType}
     return frozenset({shape})

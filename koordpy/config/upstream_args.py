@@ -1,6 +1,6 @@
 """Arguments of kube-scheduler's default plugins, read and checked whether koordpy has built the plugin or not.
 
-When a plugin is built, its model moves to it. NodeResourcesFit's and DeviceShare's are with their plugins already.
+When a plugin is built, its model moves to it.
 Source: k8s.io/kube-scheduler/config/v1 (types_pluginargs.go), its defaults and its validation.
 """
 
@@ -10,7 +10,6 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from koordpy.config.durations import SECOND, Nanoseconds
-from koordpy.config.upstream_selectors import NodeAffinityTerms
 from koordpy_api.args import AsTuple, PluginArgs, QualifiedName, mistakes
 
 Value = TypeVar("Value")
@@ -59,35 +58,6 @@ class DefaultPreemptionArgs(PluginArgs):
 class InterPodAffinityArgs(PluginArgs):
     hard_pod_affinity_weight: Annotated[int, _ZERO_TO_HUNDRED] = 1
     ignore_preferred_terms_of_existing_pods: bool = False
-
-
-class NodeAffinityArgs(PluginArgs):
-    """added_affinity: what every Pod of the profile wants besides its own node affinity."""
-
-    added_affinity: NodeAffinityTerms | None = None
-
-
-class BalancedResource(PluginArgs):
-    """A resource that should be filled evenly with the others. They all count the same."""
-
-    name: str
-    weight: Annotated[int, AfterValidator(lambda weight: weight or 1), _rule(lambda value: value == 1, "must be 1")] = 1
-
-
-_BALANCED: Final = (BalancedResource(name="cpu"), BalancedResource(name="memory"))
-
-
-class NodeResourcesBalancedAllocationArgs(PluginArgs):
-    """An empty list is the default one, as upstream."""
-
-    resources: Annotated[tuple[BalancedResource, ...], AsTuple, AfterValidator(lambda listed: listed or _BALANCED)] = (
-        _BALANCED
-    )
-
-    @field_validator("resources")
-    @classmethod
-    def _each_once(cls, resources: tuple[BalancedResource, ...]) -> tuple[BalancedResource, ...]:
-        return _each_once(resources, lambda spec: spec.name, ("name",))
 
 
 _ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
@@ -176,8 +146,6 @@ MODELS: Final[Mapping[str, type[PluginArgs]]] = {
     "DefaultPreemption": DefaultPreemptionArgs,
     "DynamicResources": DynamicResourcesArgs,
     "InterPodAffinity": InterPodAffinityArgs,
-    "NodeAffinity": NodeAffinityArgs,
-    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
     "PodTopologySpread": PodTopologySpreadArgs,
     "VolumeBinding": VolumeBindingArgs,
 }

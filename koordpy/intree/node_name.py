@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from koordpy_api import (
     ActionType,
     ClusterEvent,
@@ -9,8 +11,10 @@ from koordpy_api import (
     EventRegistration,
     Handle,
     NoArgs,
+    NodeColumns,
     NodeInfo,
     Status,
+    Verdicts,
     hookimpl,
 )
 from koordpy_api.events import NODE
@@ -31,6 +35,15 @@ class NodeName:
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
         wanted = pod.spec.node_name
         return REFUSAL if wanted and wanted != node_info.name else None
+
+    @hookimpl
+    def filter_nodes(self, pod: Pod, columns: NodeColumns) -> Verdicts | None:
+        if not (wanted := pod.spec.node_name):
+            return None
+        codes = np.ones(len(columns), dtype=np.uint16)
+        if (row := columns.row_of(wanted)) is not None:
+            codes[row] = 0
+        return Verdicts(codes, (REFUSAL,))
 
     @hookimpl
     def events_to_register(self) -> Sequence[EventRegistration]:

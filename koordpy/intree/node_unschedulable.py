@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from koordpy_api import (
     ActionType,
     ClusterEvent,
@@ -9,9 +11,11 @@ from koordpy_api import (
     EventRegistration,
     Handle,
     NoArgs,
+    NodeColumns,
     NodeInfo,
     QueueingHint,
     Status,
+    Verdicts,
     hookimpl,
 )
 from koordpy_api.events import NODE, POD
@@ -35,6 +39,13 @@ class NodeUnschedulable:
         if not node_info.unschedulable or _tolerates(pod):
             return None
         return REFUSAL
+
+    @hookimpl
+    def filter_nodes(self, pod: Pod, columns: NodeColumns) -> Verdicts | None:
+        cordoned = columns.unschedulable
+        if not np.count_nonzero(cordoned) or _tolerates(pod):
+            return None
+        return Verdicts.where(cordoned, REFUSAL)
 
     @hookimpl
     def events_to_register(self) -> Sequence[EventRegistration]:

@@ -17,7 +17,7 @@ from koordpy_api.objects import KubeObject, Pod
 
 
 class SchedulingGates:
-    """Source: kube-scheduler's schedulinggates plugin."""
+    """Source: kube-scheduler's schedulinggates plugin. It looks at no node, so it has nothing to say of all at once."""
 
     Args = NoArgs
 

@@ -14,15 +14,6 @@ Demand = tuple[str, str, Callable[[Pod], bool]]
 """The plugin that would hear it, the field, and whether this Pod has it."""
 
 DEMANDS: Final[tuple[Demand, ...]] = (
-    ("NodeAffinity", "spec.nodeSelector", lambda pod: bool(pod.spec.node_selector)),
-    (
-        "NodeAffinity",
-        "a required spec.affinity.nodeAffinity",
-        lambda pod: bool(
-            pod.spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution.node_selector_terms
-        ),
-    ),
-    ("NodePorts", "a hostPort", lambda pod: any(port.host_port for each in pod.spec.containers for port in each.ports)),
     (
         "InterPodAffinity",
         "a required spec.affinity.podAffinity",

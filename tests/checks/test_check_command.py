@@ -71,11 +71,11 @@ def test_annotation_values_that_are_no_texts_are_both_named() -> None:
 
 
 def test_a_demand_that_no_plugin_hears_yet_is_told_to_our_pods_only(plugins: Plugins) -> None:
-    ours = (POD % "cpu: 1").replace("  containers:", "  nodeSelector: {gpu: 'on'}\n  containers:")
+    ours = (POD % "cpu: 1").replace("  containers:", "  resourceClaims: [{name: gpu}]\n  containers:")
     theirs = ours.replace("koordpy-scheduler", "default-scheduler")
     assert said(look_at("-", plugins=plugins, stdin=theirs.encode())) == []
     (told,) = said(look_at("-", plugins=plugins, stdin=ours.encode()))
-    assert told == "Pod default/serge: spec: koordpy does not look at spec.nodeSelector yet"
+    assert told == "Pod default/serge: spec: koordpy does not look at spec.resourceClaims yet"
 
 
 def test_an_export_of_a_cluster_is_clean(plugins: Plugins) -> None:

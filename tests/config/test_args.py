@@ -280,6 +280,21 @@ def test_two_numbers_that_may_not_both_be_zero_are_both_told() -> None:
     assert len(str(refused.value).splitlines()) == 2
 
 
+def test_everything_that_is_wrong_with_a_shape_is_told_at_once() -> None:
+    points = "[{utilization: 101, score: 11}, {utilization: 50, score: -1}]"
+    with pytest.raises(ConfigError) as refused:
+        loaded(
+            "NodeResourcesFit",
+            f"{{scoringStrategy: {{type: {RATIO}, requestedToCapacityRatio: {{shape: {points}}}}}}}",
+        )
+    assert [line.partition(".shape")[2] for line in str(refused.value).splitlines()] == [
+        "[0].utilization is '101': not in valid range [0, 100]",
+        "[0].score is '11': not in valid range [0, 10]",
+        "[1].score is '-1': not in valid range [0, 10]",
+        "[1].utilization is '50': values must be sorted in increasing order",
+    ]
+
+
 @pytest.mark.parametrize(
     ("plugin", "args"),
     [

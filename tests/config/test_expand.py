@@ -355,3 +355,16 @@ def test_nothing_of_one_profile_leaks_into_another() -> None:
     )
     assert (other.args, other.percentage_of_nodes_to_score) == ({}, None)
     assert other.weights == resolve(default_configuration())[0].weights
+
+
+@pytest.mark.parametrize(
+    ("whole", "own", "counts"), [("", "", None), ("30", "", 30), ("30", "50", 50), ("30", "0", 0), ("0", "", None)]
+)
+def test_the_percentage_of_a_file_is_that_of_every_profile_without_its_own(
+    whole: str, own: str, counts: int | None
+) -> None:
+    def said(percentage: str) -> str:
+        return f"percentageOfNodesToScore: {percentage}" if percentage else ""
+
+    text = two(said(own), "") + said(whole) + "\n"
+    assert parse_whole(text, "conf.yaml", Invented()).profiles[0].percentage_of_nodes_to_score == counts

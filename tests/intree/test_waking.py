@@ -3,11 +3,14 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from koordpy.testing import CycleHarness, make_node, make_pod
 from koordpy_api.objects import KubeObject, Pod
+from tests.intree.scenes import pod_of
 
-POD = make_pod("p")
+SSD = {"disk": "ssd"}
+POD = pod_of({"nodeSelector": SSD, "containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, "p")
 K, M = ({"key": key, "effect": "NoSchedule"} for key in ("k", "m"))
 SOFT = {"key": "k", "effect": "PreferNoSchedule"}
 ANY = [{"operator": "Exists"}]
@@ -16,6 +19,13 @@ OTHER = [{"key": "x", "operator": "Exists"}]
 
 def node(*taints: dict[str, str], **more: Any) -> KubeObject:
     return make_node("n1", taints=taints, **more)
+
+
+def listening(port: int, ip: str = "", *, node: str = "", promised: str = "", udp: bool = False) -> Pod:
+    """Another Pod with a port of its node."""
+    written = {"hostPort": port, "hostIP": ip, "protocol": "UDP" if udp else "TCP"}
+    pod = pod_of({"nodeName": node, "containers": [{"name": "c", "ports": [written]}]}, "q")
+    return replace(pod, status=replace(pod.status, nominated_node_name=promised))
 
 
 def itself(**more: Any) -> Pod:
@@ -42,6 +52,20 @@ ROWS = [
     ("a cordoned node comes", "NodeUnschedulable", None, CORDONED, False),
     ("the pod tolerates everything", "NodeUnschedulable", itself(), itself(tolerations=ANY), True),
     ("the pod tolerates something else", "NodeUnschedulable", itself(), itself(tolerations=OTHER), False),
+    ("N26 a label makes it match", "NodeAffinity", node(), node(labels=SSD), True),
+    ("N27 it matched before", "NodeAffinity", node(labels=SSD), node(labels={**SSD, "a": "b"}), False),
+    ("a label stops matching", "NodeAffinity", node(labels=SSD), node(), False),
+    ("a node comes that matches", "NodeAffinity", None, node(labels=SSD), True),
+    ("a node comes that does not match", "NodeAffinity", None, node(), False),
+    ("a node goes", "NodeAffinity", node(labels=SSD), None, False),
+    ("N29 a pod goes that listened elsewhere", "NodePorts", listening(81, node="n1"), None, False),
+    ("a pod goes that listened there", "NodePorts", listening(80, node="n1"), None, True),
+    ("a pod goes that listened there on one address", "NodePorts", listening(80, "10.0.0.1", node="n1"), None, True),
+    ("a pod goes that listened with another protocol", "NodePorts", listening(80, node="n1", udp=True), None, False),
+    ("a pod goes that was on no node", "NodePorts", listening(80), None, False),
+    ("a pod goes that was promised a node", "NodePorts", listening(80, promised="n1"), None, True),
+    ("a node comes", "NodePorts", None, node(), True),
+    ("a node changes its label", "NodePorts", node(), node(labels=SSD), False),
     ("a node comes", "NodeName", None, node(), True),
     ("a node changes its label", "NodeName", node(), node(labels={"a": "b"}), False),
     ("N14 its last gate goes", "SchedulingGates", itself(scheduling_gates=["a"]), itself(), True),

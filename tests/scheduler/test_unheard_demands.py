@@ -16,7 +16,6 @@ from koordpy_api.objects import Pod
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 TERM = {"topologyKey": "zone", "labelSelector": {}}
-NODE_TERMS = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]}
 
 
 def schedule(cycle: Callable[..., CycleHarness], spec: dict[str, Any]) -> Placed | NotPlaced:
@@ -30,11 +29,8 @@ def schedule(cycle: Callable[..., CycleHarness], spec: dict[str, Any]) -> Placed
 @pytest.mark.parametrize(
     ("spec", "field"),
     [
-        pytest.param({"nodeSelector": {"gpu": "on"}}, "spec.nodeSelector", id="a node selector"),
-        pytest.param({"affinity": {"nodeAffinity": {REQUIRED: NODE_TERMS}}}, "spec.affinity.nodeAffinity", id="node"),
         pytest.param({"affinity": {"podAffinity": {REQUIRED: [TERM]}}}, "spec.affinity.podAffinity", id="near"),
         pytest.param({"affinity": {"podAntiAffinity": {REQUIRED: [TERM]}}}, "podAntiAffinity", id="away"),
-        pytest.param({"containers": [{"name": "c", "ports": [{"hostPort": 80}]}]}, "a hostPort", id="a host port"),
         pytest.param({"topologySpreadConstraints": [{"topologyKey": "zone"}]}, "DoNotSchedule", id="a hard spread"),
         pytest.param({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, "Claim", id="a claim"),
         pytest.param({"resourceClaims": [{"name": "r"}]}, "spec.resourceClaims", id="a device claim"),

@@ -10,6 +10,7 @@ from koordpy.whatif.explain import Belief, CardAnswer, cards_of, devices_asked
 from koordpy.whatif.recount import cards_believed, differences
 from koordpy_api.koordinator import GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO
 from koordpy_api.objects import Device, KubeObject, Pod
+from koordpy_api.objects.pod import PodResourceClaim
 from tests.whatif.test_cards import GI, holding
 
 CORDONED = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -80,10 +81,11 @@ def test_what_pre_filter_refuses_is_settled_before_any_node() -> None:
 
 def test_a_demand_that_nobody_hears_is_a_refusal_too() -> None:
     pod = make_pod("new")
-    selective = Pod(pod.metadata, spec=type(pod.spec)(scheduler_name="koordpy-scheduler", node_selector={"a": "b"}))
-    explained = believe(*two_nodes()).explain(selective)
+    claims = [PodResourceClaim("gpu")]
+    claiming = Pod(pod.metadata, spec=type(pod.spec)(scheduler_name="koordpy-scheduler", resource_claims=claims))
+    explained = believe(*two_nodes()).explain(claiming)
     assert explained is not None
-    assert "spec.nodeSelector" in explained.message
+    assert "spec.resourceClaims" in explained.message
 
 
 def test_without_nodes_it_says_so() -> None:

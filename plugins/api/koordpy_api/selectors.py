@@ -1,4 +1,4 @@
-"""Labels: their syntax, and selectors over them; and which toleration covers which taint.
+"""Labels: their syntax, and selectors over them; and which toleration covers which taint. Nodes: node_selectors.py.
 
 Source: k8s.io/apimachinery/pkg/labels/selector.go (Parse, Requirement.Matches), pkg/util/validation/validation.go;
 k8s.io/component-helpers/scheduling/corev1 (ToleratesTaint).
@@ -22,7 +22,7 @@ _WORD: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _CONSISTS: Final = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"
 )
-_NUMBER: Final = re.compile(r"-?\d+")
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _REQUIREMENT: Final = re.compile(
     r"\s*(?P<absent>!?)\s*(?P<key>[^\s()!=,<>]+)\s*"
     r"(?:(?P<set>(?<=\s)(?:not)?in)\s*\((?P<values>[^()!=<>]*)\)|(?P<operator>==|!=|[=<>])\s*(?P<value>[^\s()!=,<>]*))?\s*"
@@ -64,10 +64,17 @@ class LabelRequirement:
                 return value in self.values
             case "notin" | "!=":
                 return value not in self.values
-        (bound,) = self.values
-        if value is None or not _NUMBER.fullmatch(value):
+        (bound,) = map(_integer, self.values)
+        number = None if value is None else _integer(value)
+        if number is None or bound is None:
             return False
-        return int(value) > int(bound) if self.operator == ">" else int(value) < int(bound)
+        return number > bound if self.operator == ">" else number < bound
+
+
+def _integer(text: str) -> int | None:
+    """As Go's ParseInt: of 64 bits, or none."""
+    number = int(text) if _NUMBER.fullmatch(text) else None
+    return number if number is not None and -(2**63) <= number < 2**63 else None
 
 
 LabelSelector = tuple[LabelRequirement, ...]
@@ -93,18 +100,18 @@ def _requirement(text: str) -> LabelRequirement:
     listed = (match["values"] or "").split(",") if match["set"] else [match["value"] or ""]
     operator = match["set"] or match["operator"] or ("absent" if match["absent"] else "exists")
     found = LabelRequirement(match["key"], operator, frozenset(each.strip() for each in listed))
-    if problem := _problem(found):
+    if problem := requirement_problem(found):
         raise ValueError(f"unable to parse requirement: {problem}")
     return found
 
 
-def _problem(requirement: LabelRequirement) -> str:
+def requirement_problem(requirement: LabelRequirement) -> str:
     """What is wrong with its key or its values; empty if nothing is."""
     if problem := key_problem(requirement.key):
         return f'<nil>: Invalid value: "{requirement.key}": {problem}'
     for value in sorted(requirement.values):
         problem = value_problem(value)
-        if requirement.operator in "<>" and not _NUMBER.fullmatch(value):
+        if requirement.operator in "<>" and _integer(value) is None:
             problem = "for 'Gt', 'Lt' operators, the value must be an integer"
         if problem:
             return f'values[0][{requirement.key}]: Invalid value: "{value}": {problem}'
@@ -134,7 +141,7 @@ def read_label_selector(written: WrittenSelector) -> LabelSelector:
     equal = [LabelRequirement(key, "=", frozenset((value,))) for key, value in (written.match_labels or {}).items()]
     found = (*equal, *map(_expression, written.match_expressions or ()))
     for each in found:
-        if problem := _problem(each):
+        if problem := requirement_problem(each):
             raise ValueError(problem)
     return found
 

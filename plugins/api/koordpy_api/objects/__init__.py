@@ -9,8 +9,13 @@ from koordpy_api.objects.device import Device, DeviceInfo, DeviceSpec
 from koordpy_api.objects.meta import Kind, KubeObject, ObjectMeta
 from koordpy_api.objects.node import ContainerImage, Node, NodeSpec, NodeStatus, Taint
 from koordpy_api.objects.pod import (
+    ALL_IPS,
     Container,
     ContainerStatus,
+    HostPort,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorTerm,
     Pod,
     PodCondition,
     PodSchedulingGate,
@@ -21,15 +26,20 @@ from koordpy_api.objects.pod import (
 )
 
 __all__ = [
+    "ALL_IPS",
     "Container",
     "ContainerImage",
     "ContainerStatus",
     "Device",
     "DeviceInfo",
     "DeviceSpec",
+    "HostPort",
     "Kind",
     "KubeObject",
     "Node",
+    "NodeAffinity",
+    "NodeSelector",
+    "NodeSelectorTerm",
     "NodeSpec",
     "NodeStatus",
     "ObjectMeta",

@@ -1,11 +1,16 @@
 """Pod."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import msgspec
 
 from koordpy_api.objects.meta import Kind, KubeObject, KubeStruct
 from koordpy_api.quantity import RawQuantity
+
+HostPort = tuple[str, str, int]
+"""Protocol, IP and number of a port that a Pod takes on its node itself; ALL_IPS for every IP of it."""
+
+ALL_IPS: Final = "0.0.0.0"  # noqa: S104 - nothing is bound here
 
 
 class ResourceRequirements(KubeStruct, frozen=True):
@@ -14,11 +19,14 @@ class ResourceRequirements(KubeStruct, frozen=True):
 
 
 class ContainerPort(KubeStruct, frozen=True):
+    host_ip: str = msgspec.field(default="", name="hostIP")
     host_port: int = 0
+    protocol: str = ""
 
 
 class Container(KubeStruct, frozen=True):
     name: str = ""
+    image: str = ""
     ports: list[ContainerPort] = []
     resources: ResourceRequirements = msgspec.field(default_factory=ResourceRequirements)
     restart_policy: str = ""
@@ -36,16 +44,37 @@ class Toleration(KubeStruct, frozen=True):
     effect: str = ""
 
 
+class NodeSelectorRequirement(KubeStruct, frozen=True):
+    """Of a label or field of a node. Tuples from here up to NodeAffinity, so that what Pods wish can be a key."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
 class NodeSelectorTerm(KubeStruct, frozen=True):
-    """Only counted so far."""
+    """All of it must hold; nothing holds for an empty one."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
 class NodeSelector(KubeStruct, frozen=True):
-    node_selector_terms: list[NodeSelectorTerm] = []
+    """One of the terms must hold."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredSchedulingTerm(KubeStruct, frozen=True):
+    weight: int = 0
+    preference: NodeSelectorTerm = msgspec.field(default_factory=NodeSelectorTerm)
 
 
 class NodeAffinity(KubeStruct, frozen=True):
-    required_during_scheduling_ignored_during_execution: NodeSelector = msgspec.field(default_factory=NodeSelector)
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: tuple[PreferredSchedulingTerm, ...] = msgspec.field(
+        default=(), name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
 
 
 class PodAffinityTerm(KubeStruct, frozen=True):
@@ -73,8 +102,13 @@ class ClaimVolume(KubeStruct, frozen=True):
     claim_name: str = ""
 
 
+class ImageVolume(KubeStruct, frozen=True):
+    reference: str = ""
+
+
 class Volume(KubeStruct, frozen=True):
     name: str = ""
+    image: ImageVolume = msgspec.field(default_factory=ImageVolume)
     persistent_volume_claim: ClaimVolume = msgspec.field(default_factory=ClaimVolume)
 
 
@@ -139,6 +173,17 @@ class Pod(KubeObject, frozen=True):
     @property
     def uid(self) -> str:
         return self.metadata.uid
+
+    @property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """Those of all containers that go on running; an init container's only if it is a sidecar."""
+        running = self.spec.containers
+        if self.spec.init_containers:
+            running = [*(each for each in self.spec.init_containers if each.is_sidecar), *running]
+        ports = [port for container in running for port in container.ports if port.host_port > 0]
+        if not ports:
+            return ()
+        return tuple([(port.protocol or "TCP", port.host_ip or ALL_IPS, port.host_port) for port in ports])
 
     @property
     def is_terminated(self) -> bool:

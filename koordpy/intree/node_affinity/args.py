@@ -1,14 +1,15 @@
-"""Node selectors as they stand in NodeAffinityArgs, with the API server's rules. Source: core/v1 validation."""
+"""NodeAffinityArgs: node selectors with the API server's rules. Source: core/v1 validation."""
 
 import re
 from typing import Annotated, Final, Literal
 
+import msgspec
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from koordpy_api.args import AsTuple, PluginArgs, QualifiedName
+from koordpy_api.objects import NodeAffinity
 
 MAX_WEIGHT: Final = 100
-METADATA_NAME: Final = "metadata.name"
 _VALUE: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
@@ -30,9 +31,8 @@ class LabelRequirement(PluginArgs):
                 raise ValueError("Required: must be specified single value when `operator` is 'Lt' or 'Gt'")
             case "Gt" | "Lt" if not _INTEGER.fullmatch(values[0]):
                 raise ValueError("for 'Gt', 'Lt' operators, the value must be an integer")
-            case "In" | "NotIn":
-                if wrong := [value for value in values if not _VALUE.fullmatch(value)]:
-                    raise ValueError(f"{wrong[0]!r} is no label value: letters, digits, '-', '_' and '.', at most 63")
+        if wrong := [value for value in values if not _VALUE.fullmatch(value)]:
+            raise ValueError(f"{wrong[0]!r} is no label value: letters, digits, '-', '_' and '.', at most 63")
         return values
 
 
@@ -93,3 +93,15 @@ class NodeAffinityTerms(PluginArgs):
     preferred: Annotated[tuple[PreferredTerm, ...], AsTuple] = Field(
         default=(), alias="preferredDuringSchedulingIgnoredDuringExecution"
     )
+
+
+class NodeAffinityArgs(PluginArgs):
+    """added_affinity: what every Pod of the profile wants besides its own node affinity."""
+
+    added_affinity: NodeAffinityTerms | None = None
+
+    @property
+    def added(self) -> NodeAffinity:
+        """The same as it would stand in a Pod."""
+        added = self.added_affinity
+        return msgspec.convert(added.model_dump(by_alias=True), NodeAffinity) if added else NodeAffinity()
