@@ -26,6 +26,12 @@ _GRAMMAR: Final = re.compile(
     r"(?:(?P<binary>[KMGTPE]i)|[eE](?P<exponent>[+-]?[0-9]+)|(?P<decimal>[numkMGTPE]?))",
     re.ASCII,
 )
+_FACTORS: Final = {unit: 10 ** (9 + power) for unit, power in _DECIMAL.items()} | {
+    unit: NANO * 1024**power for unit, power in _BINARY.items()
+}
+"""How many nanos one of a unit has."""
+_LETTERS: Final = "".join({letter for unit in _FACTORS for letter in unit})
+_MANY_DIGITS: Final = 40
 # Past this many digits an exponent only ever means "cut to the maximum" or "rounded up to one nano".
 _EXPONENT_LIMIT: Final = 2048
 
@@ -39,11 +45,11 @@ class Quantity:
 
     def value(self) -> int:
         """The whole amount in base units, rounded up (away from zero). Source: Quantity.Value."""
-        return _divide_away(self.nanos, NANO)
+        return divide_away(self.nanos, NANO)
 
     def milli_value(self) -> int:
         """The amount in thousandths, rounded up (away from zero). Source: Quantity.MilliValue."""
-        return _divide_away(self.nanos, NANO // 1000)
+        return divide_away(self.nanos, NANO // 1000)
 
     def __str__(self) -> str:
         """The canonical text: no fraction, the largest suffix that leaves none. Source: Quantity.CanonicalizeBytes."""
@@ -59,6 +65,8 @@ def parse_quantity(raw: RawQuantity) -> Quantity:
     Raises: QuantityError for anything outside the grammar; nan, spaces and underscores are outside it.
     """
     text = raw if isinstance(raw, str) else repr(raw)
+    if (usual := _usual(text)) is not None:
+        return usual
     match = _GRAMMAR.fullmatch(text) if len(text) <= _MAX_LENGTH and not isinstance(raw, bool) else None
     if match is None or not (match["whole"] or match["part"]):
         raise QuantityError(f"{text[:80]!r} is not a quantity; quantities look like 2, 500m, 1.5, 16Gi or 1e3")
@@ -87,24 +95,38 @@ def milli_value_of(raw: RawQuantity) -> int:
     return parse_quantity(raw).milli_value()
 
 
+@lru_cache(maxsize=4096)
 def format_decimal(value: int) -> str:
     """The canonical DecimalSI text of a whole amount: 100 → "100", 1000 → "1k"."""
     return str(Quantity(value * NANO, "DecimalSI"))
 
 
+@lru_cache(maxsize=4096)
 def format_binary(value: int) -> str:
     """The canonical BinarySI text of a whole amount: 17179869184 → "16Gi"."""
     return str(Quantity(value * NANO, "BinarySI"))
+
+
+def _usual(text: str) -> Quantity | None:
+    """Digits and a unit, as nearly all quantities are: several times faster than the grammar, and the same answer."""
+    digits = text.rstrip(_LETTERS)
+    unit = text[len(digits) :]
+    factor = _FACTORS.get(unit)
+    if factor is None or len(digits) > _MANY_DIGITS or not (digits.isascii() and digits.isdecimal()):
+        return None
+    nanos = min(int(digits) * factor, MAX_VALUE * NANO)
+    return Quantity(nanos, "BinarySI" if unit.endswith("i") and nanos else "DecimalSI")
 
 
 def _scaled(digits: str, places: int, exponent: int, factor: int) -> int:
     """digits * 10**(exponent - places) * factor, in nanos, rounded up."""
     power = exponent - places + 9
     amount = int(digits) * factor
-    return amount * 10**power if power >= 0 else _divide_away(amount, 10**-power)
+    return amount * 10**power if power >= 0 else divide_away(amount, 10**-power)
 
 
-def _divide_away(amount: int, divisor: int) -> int:
+def divide_away(amount: int, divisor: int) -> int:
+    """Rounded up, away from zero."""
     return -(-amount // divisor) if amount >= 0 else amount // divisor
 
 

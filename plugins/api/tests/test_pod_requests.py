@@ -8,7 +8,15 @@ import pytest
 from koordpy.testing import make_pod, pod_manifest
 from koordpy_api import QuantityError
 from koordpy_api.objects import Pod
-from koordpy_api.resources import add, held_requests, non_zero_requests, parse_amounts, pod_requests, subtract
+from koordpy_api.resources import (
+    add,
+    held_requests,
+    non_zero_requests,
+    parse_amounts,
+    pod_requests,
+    scored_requests,
+    subtract,
+)
 
 MI = 1024**2
 
@@ -165,6 +173,28 @@ def test_scoring_counts_defaults_for_what_a_container_does_not_mention(
     assert non_zero_requests(make_pod(**pod)) == expected
 
 
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        row("defaults for what a container does not mention", {}, {"cpu": 100, "memory": 200 * MI}),
+        row(
+            "every resource as it is asked for, zeros too",
+            {"requests": {"cpu": 0, "memory": "1Mi", "acme.io/npu": 2}},
+            {"cpu": 0, "memory": MI, "acme.io/npu": 2},
+        ),
+        row(
+            "amounts that the Pod sets itself are left out, its overhead is not",
+            {"requests": {"cpu": 1}, "resources": {"cpu": 4, "memory": "4Gi"}, "overhead": {"cpu": "50m"}},
+            {"cpu": 1050, "memory": 200 * MI},
+        ),
+    ],
+)
+def test_what_a_pod_counts_where_a_node_is_scored_by_how_full_it_is(
+    pod: dict[str, Any], expected: dict[str, int]
+) -> None:
+    assert scored_requests(make_pod(**pod)) == expected
+
+
 def status(name: str = "main", **amounts: Any) -> dict[str, Any]:
     """has: what it has now; promised: what its node promised it."""
     allocated = {"allocatedResources": amounts["promised"]} if "promised" in amounts else {}
@@ -236,6 +266,30 @@ def test_on_its_node_counts(spec: dict[str, Any], told: dict[str, Any], expected
 def test_b15_a_pod_that_waits_is_asked_about_by_its_spec() -> None:
     pod = resized({"requests": {"cpu": "500m"}}, {"containerStatuses": [status(has={"cpu": 2})]})
     assert pod_requests(pod) == {"cpu": 500}
+
+
+def test_what_is_finer_than_its_unit_is_rounded_up_once_in_the_sum_of_the_pod() -> None:
+    pod = make_pod(containers=[{"requests": {"cpu": "0.1m", "memory": "0.5"}} for _ in range(4)])
+    assert pod_requests(pod) == {"cpu": 1, "memory": 2}
+    assert held_requests(pod)[0] == {"cpu": 1, "memory": 2}
+
+
+def test_pods_that_ask_the_same_share_what_was_counted() -> None:
+    first, second = make_pod("a", requests={"cpu": "1"}), make_pod("b", requests={"cpu": "1"})
+    assert pod_requests(first) is pod_requests(second)
+
+
+@pytest.mark.parametrize(
+    ("has", "promised"),
+    [
+        pytest.param({"cpu": 1}, {}, id="as its kubelet says"),
+        pytest.param({"cpu": 1}, {"cpu": 1}, id="as it was promised too"),
+        pytest.param({"cpu": "1000m"}, {}, id="though it is written otherwise"),
+    ],
+)
+def test_a_running_pod_that_has_what_it_asks_counts_as_it_asks(has: dict[str, Any], promised: dict[str, Any]) -> None:
+    pod = resized({"requests": {"cpu": 1}}, {"containerStatuses": [status(has=has, promised=promised)]})
+    assert held_requests(pod)[0] == {"cpu": 1000}
 
 
 def test_a_request_that_is_no_quantity_is_an_error_that_shows_it() -> None:

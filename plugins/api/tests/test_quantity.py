@@ -217,6 +217,12 @@ def test_any_text_of_the_grammar_means_what_the_same_fraction_means(parts: tuple
 
 
 @settings(deadline=None)
+@given(st.integers(0, 10**45), st.sampled_from(sorted(SUFFIXES)), st.integers(0, 3))
+def test_a_plain_text_is_read_quickly_and_as_the_grammar_says(digits: int, suffix: str, zeros: int) -> None:
+    text = f"{'0' * zeros}{digits}{suffix}"
+    assert parse_quantity(text) == parse_quantity(f"+{text}")  # a sign goes by the grammar
+
+
 @given(st.integers(-(10**20), 10**20), st.integers(-30, 30))
 def test_any_exponent_means_what_the_same_power_means(digits: int, exponent: int) -> None:
     exact = min(ceil(abs(digits) * Fraction(10) ** exponent * NANO), MAX_VALUE * NANO)

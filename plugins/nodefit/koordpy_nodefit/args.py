@@ -1,5 +1,6 @@
 """NodeResourcesFitArgs. Source: k8s.io/kube-scheduler/config/v1 (types_pluginargs.go), and its validation."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated, Final, Literal
 
@@ -19,28 +20,28 @@ class ShapePoint(PluginArgs):
     utilization: int
     score: int
 
-    @field_validator("utilization")
-    @classmethod
-    def _percent(cls, utilization: int) -> int:
-        if not 0 <= utilization <= MAX_UTILIZATION:
-            raise ValueError(f"not in valid range [0, {MAX_UTILIZATION}]")
-        return utilization
-
-    @field_validator("score")
-    @classmethod
-    def _small(cls, score: int) -> int:
-        if not 0 <= score <= MAX_SHAPE_SCORE:
-            raise ValueError(f"not in valid range [0, {MAX_SHAPE_SCORE}]")
-        return score
+    def mistakes(self) -> Iterator[tuple[str, int, str]]:
+        """(field, what stands there, what would be right) each."""
+        for field, number, most in (
+            ("utilization", self.utilization, MAX_UTILIZATION),
+            ("score", self.score, MAX_SHAPE_SCORE),
+        ):
+            if not 0 <= number <= most:
+                yield field, number, f"not in valid range [0, {most}]"
 
 
 def _rising(shape: tuple[ShapePoint, ...]) -> tuple[ShapePoint, ...]:
+    """Its points are looked at here too, so that what is wrong with one of them hides nothing of their order."""
     if not shape:
         raise ValueError("at least one point must be specified")
-    falling = [index for index, (left, right) in enumerate(pairwise(shape), 1) if left.utilization >= right.utilization]
-    if falling:
-        text = "values must be sorted in increasing order"
-        raise mistakes(*(((index, "utilization"), shape[index].utilization, text) for index in falling))
+    found: list[tuple[tuple[int | str, ...], object, str]] = [
+        ((index, field), number, text) for index, point in enumerate(shape) for field, number, text in point.mistakes()
+    ]
+    for index, (left, right) in enumerate(pairwise(shape), 1):
+        if left.utilization >= right.utilization:
+            found.append(((index, "utilization"), right.utilization, "values must be sorted in increasing order"))
+    if found:
+        raise mistakes(*found)
     return shape
 
 

@@ -1,43 +1,33 @@
-"""The plugin: what a Pod asks for is computed once, then compared with every node."""
+"""The plugin: what a Pod asks for is worked out once, then compared with every node, one by one or all at once."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from koordpy_api import (
     CycleState,
     EventRegistration,
     Finding,
     Handle,
+    Kept,
+    NodeColumns,
     NodeInfo,
     PodMemo,
     Problem,
     StateKey,
     Status,
+    Verdicts,
     hookimpl,
     share,
 )
+from koordpy_api.columns import Amounts, Rows, Selection, take
 from koordpy_api.objects import Pod
-from koordpy_api.resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, non_zero_requests, pod_requests
+from koordpy_api.resources import CPU, PODS
 from koordpy_nodefit.args import NodeResourcesFitArgs
+from koordpy_nodefit.asked import Asked, Reader, Scored
 from koordpy_nodefit.scoring import rating
+from koordpy_nodefit.vector import FEW, MOST, TOO_MANY_PODS, Ratings, Room, Scores
 from koordpy_nodefit.waking import Waking
-
-TOO_MANY_PODS = "Too many pods"
-# The order in which upstream lists its reasons; extended resources follow by name.
-_FIRST = (CPU, MEMORY, EPHEMERAL_STORAGE)
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What one Pod asks for; units as in koordpy_api.resources.
-
-    compared: (resource, amount, is it another plugin's to decide) in the order of the reasons.
-    """
-
-    compared: tuple[tuple[str, int, bool], ...]
-    requests: Mapping[str, int]
-    non_zero: Mapping[str, int]
-
 
 ASKED = StateKey[Asked]("NodeResourcesFit", clone=share)
 
@@ -48,23 +38,18 @@ class NodeResourcesFit:
     Args = NodeResourcesFitArgs
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
-        self._ignored = frozenset(args.ignored_resources)
-        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._accounted = handle.accounted_resources
+        self._reader = Reader(args, self._accounted)
         self._rate = rating(args.scoring_strategy)
-        self._handle = handle
-        self._waiting = PodMemo(self._asked)
+        self._ratings = Ratings(args.scoring_strategy)
+        self._room = Room()
+        self._rated = Kept(self._rate_rows)
+        self._waiting = PodMemo(self._reader.read)
         self._waking = Waking(handle.node_info, self._fits)
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: Pod) -> None:
-        state.write(ASKED, self._asked(pod))
-
-    def _asked(self, pod: Pod) -> Asked:
-        requests = pod_requests(pod)
-        accounted = self._handle.accounted_resources
-        order = sorted(requests, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
-        compared = tuple((name, requests[name], name in accounted) for name in order if not self._is_ignored(name))
-        return Asked(compared, requests, non_zero_requests(pod))
+        state.write(ASKED, self._reader.read(pod))
 
     @hookimpl
     def filter(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> Status | None:
@@ -88,9 +73,28 @@ class NodeResourcesFit:
         return Status.unresolvable(*reasons) if hopeless else Status.unschedulable(*reasons)
 
     @hookimpl
+    def filter_nodes(self, state: CycleState, pod: Pod, columns: NodeColumns) -> Verdicts | None:
+        compared = state.read(ASKED).compared
+        if len(compared) > MOST:
+            return Verdicts.one_by_one((self.filter(state, pod, node) for node in columns.nodes), len(columns))
+        return self._room.verdicts(compared, columns)
+
+    @hookimpl
     def score(self, state: CycleState, pod: Pod, node_info: NodeInfo) -> int:
-        asked = state.read(ASKED)
-        return self._rate(node_info, asked.requests, asked.non_zero)
+        return self._rate(node_info, state.read(ASKED).scored)
+
+    @hookimpl
+    def score_nodes(self, state: CycleState, pod: Pod, columns: NodeColumns, rows: Rows) -> Amounts:
+        """Pods that ask for the same share what is known of nodes that did not change since."""
+        return take(self._rated.of(state.read(ASKED).scored, columns), rows).astype(np.int64)
+
+    def _rate_rows(self, asked: Scored, columns: NodeColumns, rows: Selection) -> Scores:
+        if isinstance(rows, slice) or len(rows) > FEW:
+            scores = self._ratings.of(asked, columns, rows)
+            if scores is not None:
+                return scores
+        nodes = columns.nodes if isinstance(rows, slice) else [columns.nodes[row] for row in rows.tolist()]
+        return np.array([self._rate(node, asked) for node in nodes], dtype=np.int16)
 
     @hookimpl
     def events_to_register(self) -> Sequence[EventRegistration]:
@@ -116,13 +120,6 @@ class NodeResourcesFit:
             yield PODS, str(node.allowed_pods), str(len(node.pods))
         for name, asked in sorted(node.requested.items()):
             has = node.allocatable.get(name, 0)
-            if asked > has and name not in self._handle.accounted_resources and not self._is_ignored(name):
+            if asked > has and name not in self._accounted and not self._reader.is_ignored(name):
                 unit = "m" if name == CPU else ""
                 yield name, f"{has}{unit}", f"{asked}{unit}"
-
-    def _is_ignored(self, resource: str) -> bool:
-        """Only extended resources can be; Kubernetes' own are always compared."""
-        group, slash, _ = resource.partition("/")
-        if not slash or group == "kubernetes.io" or group.endswith(".kubernetes.io"):
-            return False
-        return resource in self._ignored or group in self._ignored_groups

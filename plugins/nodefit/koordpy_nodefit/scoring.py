@@ -1,30 +1,35 @@
-"""How good a node is by how full it would be.
+"""How good one node is by how full it would be.
 
 Source: kube-scheduler's noderesources (least_allocated.go, most_allocated.go, requested_to_capacity_ratio.go).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
 from koordpy_api import NodeInfo
 from koordpy_api.args import ResourceSpec
+from koordpy_api.resources import CPU, MEMORY
 from koordpy_nodefit.args import MAX_SHAPE_SCORE, RATIO, ScoringStrategy, ShapePoint
+from koordpy_nodefit.asked import Scored
 
 MAX_SCORE: Final = 100
+WITH_DEFAULTS: Final = frozenset({CPU, MEMORY})
+"""Pods that do not ask for these count as if they asked for a little."""
 
-Rating = Callable[[NodeInfo, Mapping[str, int], Mapping[str, int]], int]
-"""(node, the Pod's requests, the same with scoring's defaults for cpu and memory) → 0 to 100."""
+Rating = Callable[[NodeInfo, Scored], int]
+"""(node, what the Pod asks) → 0 to 100."""
 
 
 def rating(strategy: ScoringStrategy) -> Rating:
-    """The function behind a strategy. cpu and memory count with scoring's defaults, everything else as asked."""
+    """The function behind a strategy."""
+    resources = strategy.resources
     if strategy.type == RATIO:
         assert strategy.requested_to_capacity_ratio is not None
         shape = strategy.requested_to_capacity_ratio.shape
-        return lambda node, pod, non_zero: _by_shape(shape, _fillings(node, pod, non_zero, strategy.resources))
+        return lambda node, asked: _by_shape(shape, _fillings(node, asked, resources))
     scale = least_allocated if strategy.type == "LeastAllocated" else most_allocated
-    return lambda node, pod, non_zero: _mean(scale, _fillings(node, pod, non_zero, strategy.resources))
+    return lambda node, asked: _mean(scale, _fillings(node, asked, resources))
 
 
 def least_allocated(asked: int, capacity: int) -> int:
@@ -49,19 +54,13 @@ def at(shape: Sequence[ShapePoint], utilization: int) -> int:
     return shape[-1].score * scale
 
 
-def _fillings(
-    node: NodeInfo, pod: Mapping[str, int], non_zero: Mapping[str, int], resources: Sequence[ResourceSpec]
-) -> Iterator[tuple[int, int, int]]:
+def _fillings(node: NodeInfo, asked: Scored, resources: Sequence[ResourceSpec]) -> Iterator[tuple[int, int, int]]:
     """(asked of the node with this Pod, its capacity, weight) of each resource that counts."""
-    for spec in resources:
-        name = spec.name
-        capacity = node.allocatable.get(name, 0)
-        if capacity == 0:
-            continue
-        if name in non_zero:
-            yield node.non_zero_requested.get(name, 0) + non_zero[name], capacity, spec.weight
-        elif name in pod:
-            yield node.requested.get(name, 0) + pod[name], capacity, spec.weight
+    for spec, amount in zip(resources, asked, strict=True):
+        capacity = node.allocatable.get(spec.name, 0)
+        if amount is not None and capacity:
+            given = node.non_zero_requested if spec.name in WITH_DEFAULTS else node.requested
+            yield given.get(spec.name, 0) + amount, capacity, spec.weight
 
 
 def _mean(scale: Callable[[int, int], int], fillings: Iterator[tuple[int, int, int]]) -> int:
@@ -76,7 +75,7 @@ def _by_shape(shape: Sequence[ShapePoint], fillings: Iterator[tuple[int, int, in
     """A resource that scores 0 does not count at all, and the mean is rounded, unlike the other strategies'."""
     total = weights = 0
     for asked, capacity, weight in fillings:
-        score = at(shape, MAX_SCORE if asked > capacity else asked * MAX_SCORE // capacity)
+        score = at(shape, most_allocated(asked, capacity))
         if score > 0:
             total += weight * score
             weights += weight

@@ -1,12 +1,10 @@
 """After which events a Pod that did not fit may fit. Source: kube-scheduler's noderesources plugin (fit.go)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from koordpy_api import ActionType, ClusterEvent, EventRegistration, NodeInfo, PodInfo, QueueingHint
 from koordpy_api.events import NODE, POD
 from koordpy_api.objects import KubeObject, Node, Pod
-from koordpy_api.resources import parse_amounts
 
 SKIP = QueueingHint.SKIP
 
@@ -68,7 +66,7 @@ class Waking:
 def _undone(now: NodeInfo, old: KubeObject | None) -> NodeInfo | None:
     match old:
         case Node():
-            return replace(now, allocatable=parse_amounts(old.status.allocatable))
+            return now.with_node(old)
         case Pod() if old.spec.node_name:
             return now.with_pod(PodInfo.of(old, ()))
         case _:

@@ -253,6 +253,22 @@ def test_an_accounted_resource_is_compared_only_where_the_node_publishes_it(
             {},
         ),
         row(
+            "C13 pod-level requests of the incoming pod do not count, as upstream",
+            [oak(4, "8000Mi", "ash")],
+            [],
+            make_pod("asks", resources={"cpu": 2, "memory": "4000Mi"}),
+            {"ash": 97},
+            {},
+        ),
+        row(
+            "ephemeral storage counts also for a pod that asks for none",
+            [oak(name="ash", extended={"ephemeral-storage": "10Gi"})],
+            on_oak({"ephemeral-storage": "4Gi"}, node="ash"),
+            ask(requests={"cpu": 1}),
+            {"ash": 60},
+            {"scoringStrategy": {"resources": [{"name": "ephemeral-storage"}]}},
+        ),
+        row(
             "an extended resource that the pod does not ask for is skipped",
             [oak(name="ash", extended={NPU: 4})],
             [],
