@@ -5,15 +5,16 @@ node on which the Pod counts. Running sums answer the scheduler; `recount` adds 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from koordpy_api.errors import AnnotationError, Problem
 from koordpy_api.koordinator import DEVICE_ALLOCATED, Allocations
 from koordpy_api.objects import Device, Pod
-from koordpy_deviceshare.dialects import Wish, read_allocations, read_wish
+from koordpy_deviceshare.dialects import Wish, read_allocations, read_wish, tells_the_same
+from koordpy_deviceshare.holdings import Record, Sums
 from koordpy_deviceshare.listing import NO_LISTING, Listing, read_device
 from koordpy_deviceshare.model import NO_DEVICES, NodeDevices
-from koordpy_deviceshare.node_book import NodeBook, Record, Sums
+from koordpy_deviceshare.node_book import NodeBook
 from koordpy_deviceshare.request import DeviceRequest, TypeRequest
 
 Report = Callable[[str, str, Problem], None]
@@ -41,6 +42,14 @@ class DeviceCache:
         self._nodes: set[str] = set()
         self._had_device: set[str] = set()
         self.cards_version = 0
+        self._touched: set[str] = set()
+
+    def take_touched(self) -> set[str]:
+        """The nodes whose books may have changed since somebody asked, which is the one who keeps columns of them."""
+        if not self._touched:
+            return self._touched
+        touched, self._touched = self._touched, set()
+        return touched
 
     # Device objects
 
@@ -63,6 +72,7 @@ class DeviceCache:
         if (book := self._books.get(obj.metadata.name)) is not None:
             self.cards_version += 1
             book.unlist_devices()
+            self._touched.add(obj.metadata.name)
             self._close_if_blank(obj.metadata.name)
 
     # Pods
@@ -75,6 +85,8 @@ class DeviceCache:
         vendor, though, the vendor's device plugin gives to whoever asks, and does not say which. An unreadable word
         that is taken away opens the node if the Pod asks for no device; one that asks may use what it told of.
         """
+        if self._confirm(node, pod):
+            return
         try:
             devices = read_allocations(pod.metadata.annotations)
         except AnnotationError as error:
@@ -92,6 +104,17 @@ class DeviceCache:
             self._take_word(node, pod, devices)
         elif book is None or pod.uid not in book.unreadable or read_wish(pod) is None:
             self._take_nameless(node, pod, devices)
+
+    def _confirm(self, node: str, pod: Pod) -> bool:
+        """Does the Pod say word for word what was to be written on it? Then nothing has to be read or booked again."""
+        if (book := self._books.get(node)) is None or (record := book.records.get(pod.uid)) is None:
+            return False
+        if not record.written or not tells_the_same(record.written, pod.metadata.annotations):
+            return False
+        if pod.uid in book.unreadable or pod.uid in book.pod_problems or pod.uid in book.nameless:
+            return False
+        book.records[pod.uid] = Record(record.pod, record.devices, assumed=False)
+        return True
 
     def _take_word(self, node: str, pod: Pod, devices: Allocations) -> None:
         book = self._book(node)
@@ -121,7 +144,7 @@ class DeviceCache:
         if (record := book.records.get(pod.uid)) is None:
             book.unreadable[pod.uid] = pod.key
         else:
-            book.records[pod.uid] = replace(record, assumed=False)
+            book.records[pod.uid] = Record(record.pod, record.devices, assumed=False, written=record.written)
 
     def is_assumed(self, node: str, uid: str) -> bool:
         book = self._books.get(node)
@@ -134,12 +157,18 @@ class DeviceCache:
     def forget(self, node: str, uid: str) -> None:
         """Undo assume. What a bound Pod itself says stays; nothing happens if there is nothing to undo."""
         if self.is_assumed(node, uid):
-            self._books[node].release(uid)
+            self._book(node).release(uid)
             self._close_if_blank(node)
+
+    def writes(self, node: str, uid: str, annotations: Mapping[str, str]) -> None:
+        """What a Binding is about to write on a Pod for which something is assumed."""
+        if (book := self._books.get(node)) is not None and (record := book.records.get(uid)) and record.assumed:
+            book.records[uid] = Record(record.pod, record.devices, assumed=True, written=annotations)
 
     def pod_gone(self, node: str, uid: str) -> None:
         """The Pod counts here no longer. Nothing happens if it was not known."""
         if (book := self._books.get(node)) is not None:
+            self._touched.add(node)
             book.release(uid)
             book.count_nameless(uid, 0)
             book.unreadable.pop(uid, None)
@@ -218,11 +247,16 @@ class DeviceCache:
         return {node: book.recount() for node, book in self._books.items()}
 
     def _book(self, node: str) -> NodeBook:
-        return self._books.setdefault(node, NodeBook())
+        """For writing."""
+        self._touched.add(node)
+        if (book := self._books.get(node)) is None:
+            book = self._books[node] = NodeBook()
+        return book
 
     def _close_if_blank(self, node: str) -> None:
         if self._books[node].is_blank:
             del self._books[node]
+            self._touched.add(node)
 
 
 def _tells_amounts(devices: Allocations) -> bool:

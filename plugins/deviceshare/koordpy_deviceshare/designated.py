@@ -3,7 +3,7 @@
 Source: Koordinator's deviceshare plugin.go (designatedAllocation), device_cache.go (calcFreeWithPreemptible).
 """
 
-from dataclasses import replace
+import msgspec
 
 from koordpy_api.koordinator import AllocatedDevice, Allocations
 from koordpy_deviceshare.model import GPU_TYPE, Card, NodeDevices, complete
@@ -44,4 +44,6 @@ def _completed(device: AllocatedDevice, card: Card | None) -> AllocatedDevice:
 def _limited(card: Card, most: dict[str, int]) -> Card:
     """With no more left than `most`. What `most` does not name cannot be given."""
     left = {name: min(card.free.get(name, 0), most.get(name, 0)) for name in card.total}
-    return replace(card, used={name: card.total[name] - left[name] for name in card.total if card.total[name]})
+    return msgspec.structs.replace(
+        card, used={name: card.total[name] - left[name] for name in card.total if card.total[name]}
+    )

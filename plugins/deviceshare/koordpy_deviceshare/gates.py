@@ -1,5 +1,8 @@
 """What a node must be, apart from having enough left, for a Pod to share or to take its devices."""
 
+from typing import Final
+
+from koordpy_api.columns import Flags, NodeColumns
 from koordpy_api.koordinator import GPU_ISOLATION_PROVIDER, GPU_MODEL, GPU_VENDOR
 from koordpy_api.node_info import NodeInfo
 from koordpy_api.status import Status
@@ -7,6 +10,8 @@ from koordpy_deviceshare import refusals
 from koordpy_deviceshare.args import DeviceShareArgs
 from koordpy_deviceshare.request import DeviceRequest
 from koordpy_deviceshare.vendors import KNOWN_VENDORS, VENDOR_OF
+
+_ALL: Final = slice(None)
 
 
 class Gates:
@@ -37,6 +42,23 @@ class Gates:
         elif request.partitioned:
             return refusals.partitions_not_known() if has_partitions else refusals.no_partitions()
         return refusals.no_topology() if gpus.scope else None  # nor where its devices sit
+
+    def refusals_by_label(self, request: DeviceRequest, columns: NodeColumns) -> list[tuple[Flags, Status]]:
+        """What `refuse` says for the labels of nodes, of all of them: which nodes, why. The first that holds counts."""
+        if request.gpus is None or request.gpus.is_whole:
+            return []
+        found: list[tuple[Flags, Status]] = []
+        if wanted := request.isolation:
+            found.append((~columns.label(GPU_ISOLATION_PROVIDER).among(_ALL, (wanted,)), refusals.no_provider()))
+        for vendor, model in sorted(self._whole_only):
+            flags = _has(columns, GPU_VENDOR, vendor) & _has(columns, GPU_MODEL, model)
+            found.append((flags, refusals.not_shared(vendor, model)))
+        return found
+
+
+def _has(columns: NodeColumns, key: str, value: str) -> Flags:
+    """Which nodes have this label? Not to have it is to have it empty."""
+    return columns.label(key).among(_ALL, (value,) if value else (None, ""))
 
 
 def refuse_without_device(request: DeviceRequest, node: NodeInfo, *, is_plain: bool) -> Status | None:

@@ -27,6 +27,9 @@ STRATEGIES: Final = ("", FOR_ALL, AS_COUNT, *ALLOCATORS)
 PLUGIN: Final = "DeviceShare"
 """The extension of a scheduling hint that makes the Pod's own allocation binding."""
 
+HINTS: Final = frozenset({DEVICE_ALLOCATE_HINT, DEVICE_JOINT_ALLOCATE, GPU_PARTITION_SPEC, *SCHEDULING_HINTS})
+"""Every annotation that says which devices a Pod may get."""
+
 T = TypeVar("T")
 
 
@@ -61,6 +64,9 @@ class Hints:
         return self.by_type.get(device_type, NO_HINT)
 
 
+NO_HINTS: Final = Hints({})
+
+
 class _WireHint(msgspec.Struct, rename="camel"):
     selector: WrittenSelector | None = None
     vf_selector: WrittenSelector | None = msgspec.field(name="vfSelector", default=None)
@@ -91,6 +97,8 @@ _SCHEDULING: Final = msgspec.json.Decoder(_WireSchedulingHint | None)
 
 def read_hints(annotations: Mapping[str, str]) -> Hints:
     """Raises: HintError naming the annotation and what is wrong with it."""
+    if HINTS.isdisjoint(annotations):
+        return NO_HINTS
     written = _decode(_HINTS, annotations.get(DEVICE_ALLOCATE_HINT), "DeviceAllocateHint") or {}
     by_type = {device_type: _hint(device_type, wire) for device_type, wire in written.items()}
     joint = _decode(_JOINT, annotations.get(DEVICE_JOINT_ALLOCATE), "DeviceJointAllocate")

@@ -3,10 +3,13 @@
 Amounts: percent of one card for gpu-core and gpu-memory-ratio, bytes for gpu-memory. Always exact integers.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+from operator import attrgetter
 from typing import Final
+
+import msgspec
 
 from koordpy_api.koordinator import GPU_MEMORY, GPU_MEMORY_RATIO, AllocatedDevice
 
@@ -28,29 +31,32 @@ class Health(Enum):
     """Held by a Pod, but the Device does not list it (yet, or any more)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(msgspec.Struct, frozen=True):
     """One device of a node and what is held of it.
 
     total: empty unless healthy. labels: what its Device says of it, for selectors.
     used: sums over pods, each completed to bytes and percent; may exceed the total.
     held_by: the pods (namespace/name) that hold something of it, be it nothing that can be counted.
+    free: what is left, never below zero. Nobody gives it: it is worked out once, because Filter reads it once a Pod
+    and node.
     """
 
     minor: int
     id: str = ""
     health: Health = Health.HEALTHY
-    total: Amounts = field(default_factory=dict)
-    used: Amounts = field(default_factory=dict)
+    total: Amounts = {}
+    used: Amounts = {}
     held_by: tuple[str, ...] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    free: Amounts = field(init=False, repr=False, compare=False)
-    """What is left, never below zero. Worked out once, because Filter reads it once a Pod and node."""
+    labels: Mapping[str, str] = {}
+    free: Amounts = {}
 
     def __post_init__(self) -> None:
-        names = sorted(self.total.keys() | self.used.keys())
-        left = {name: max(self.total.get(name, 0) - self.used.get(name, 0), 0) for name in names}
-        object.__setattr__(self, "free", left)
+        left = self.total
+        if used := self.used:
+            left = dict(left)
+            for name, amount in used.items():
+                left[name] = max(left.get(name, 0) - amount, 0)
+        msgspec.structs.force_setattr(self, "free", left)
 
     @property
     def holders(self) -> int:
@@ -68,27 +74,31 @@ class Card:
         return any(self.free.values())
 
 
-@dataclass(frozen=True, slots=True)
-class TypeDevices:
-    """A node's devices of one type, minors ascending.
-
-    empty: those that nobody holds anything of. open: those that can give somebody something. total, free: sums over
-    all. All four are worked out once a change, because Filter and Score ask for them once a Pod and node.
-    """
+class TypeDevices(msgspec.Struct, frozen=True):
+    """A node's devices of one type, minors ascending. total, free: sums over all, worked out once a change, because
+    Score asks for them once a Pod and node."""
 
     cards: tuple[Card, ...] = ()
-    empty: tuple[Card, ...] = ()
-    open: tuple[Card, ...] = ()
-    total: Amounts = field(default_factory=dict)
-    free: Amounts = field(default_factory=dict)
+    total: Amounts = {}
+    free: Amounts = {}
 
     @classmethod
-    def of(cls, device_type: str, cards: Iterable[Card]) -> "TypeDevices":
+    def of(cls, cards: Iterable[Card]) -> "TypeDevices":
         """From devices in any order."""
-        ordered = tuple(sorted(cards, key=lambda card: card.minor))
-        with_room = tuple(card for card in ordered if card.has_room(device_type))
-        empty = tuple(card for card in with_room if not card.held_by)
-        return cls(ordered, empty, with_room, _sum(card.total for card in ordered), _sum(card.free for card in ordered))
+        ordered = tuple(sorted(cards, key=_MINOR))
+        return cls(ordered, _sum(card.total for card in ordered), _sum(card.free for card in ordered))
+
+    def with_card(self, new: Card) -> "TypeDevices":
+        """The same devices, of one of which others hold something now."""
+        cards, place = self.cards, new.minor
+        if place >= len(cards) or cards[place].minor != place:  # most nodes count theirs from 0
+            place = bisect_left(cards, new.minor, key=_MINOR)
+        old, free = cards[place], dict(self.free)
+        for name, amount in old.free.items():
+            free[name] -= amount
+        for name, amount in new.free.items():
+            free[name] = free.get(name, 0) + amount
+        return TypeDevices((*cards[:place], new, *cards[place + 1 :]), self.total, free)
 
     @property
     def is_known(self) -> bool:
@@ -98,9 +108,10 @@ class TypeDevices:
 
 NONE_OF_TYPE: Final = TypeDevices()
 
+_MINOR: Final = attrgetter("minor")
 
-@dataclass(frozen=True, slots=True)
-class NodeDevices:
+
+class NodeDevices(msgspec.Struct, frozen=True):
     """The devices of one node at one moment, by device type."""
 
     by_type: Mapping[str, TypeDevices]
@@ -108,7 +119,7 @@ class NodeDevices:
     @classmethod
     def of(cls, by_type: Mapping[str, Iterable[Card]]) -> "NodeDevices":
         """From devices in any order."""
-        return cls({device_type: TypeDevices.of(device_type, cards) for device_type, cards in by_type.items()})
+        return cls({device_type: TypeDevices.of(cards) for device_type, cards in by_type.items()})
 
     def type(self, device_type: str) -> TypeDevices:
         return self.by_type.get(device_type, NONE_OF_TYPE)
@@ -121,15 +132,13 @@ class NodeDevices:
 NO_DEVICES: Final = NodeDevices({})
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(msgspec.Struct, frozen=True):
     """What a Pod gets: device type → its devices as they were chosen, amounts completed on each card's own total."""
 
     devices: Mapping[str, tuple[AllocatedDevice, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class TypeShortage:
+class TypeShortage(msgspec.Struct, frozen=True):
     """Too few devices of one type can give what was asked.
 
     count, per_device: on how many devices, and what each had to give.
@@ -147,8 +156,7 @@ class TypeShortage:
         return complete(self.per_device, card.total)
 
 
-@dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortage(msgspec.Struct, frozen=True):
     """A node cannot give what was asked: the types of which it has too little, in the order of their names."""
 
     types: tuple[TypeShortage, ...]

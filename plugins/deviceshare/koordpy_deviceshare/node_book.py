@@ -6,78 +6,21 @@ Without an id, or with one that this node never had, it is whatever has its mino
 twice.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import reduce
 from typing import Final
 
+import msgspec
+
 from koordpy_api.errors import Problem
-from koordpy_api.koordinator import GPU_MEMORY, GPU_MEMORY_RATIO, Allocations
-from koordpy_api.resources import Amounts, add, subtract
+from koordpy_api.koordinator import AllocatedDevice
+from koordpy_deviceshare.holdings import NOBODY, Holding, Record, Sums, Told
 from koordpy_deviceshare.listing import NO_LISTING, Listed, Listing
-from koordpy_deviceshare.model import GPU_TYPE, Card, Health, NodeDevices
+from koordpy_deviceshare.model import GPU_TYPE, Card, Health, NodeDevices, TypeDevices
 
 SOMEBODY: Final = "a Pod that does not say which card it holds"
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """What pods together hold of one device.
-
-    holders: the pods (namespace/name) by UID.
-    bare_percent, bare_bytes: the part of `amounts` that was written in one form of memory only, as old schedulers and
-    people do. It counts in the other form too, on whatever total the card has.
-    """
-
-    holders: Mapping[str, str] = field(default_factory=dict)
-    amounts: Amounts = field(default_factory=dict)
-    bare_percent: int = 0
-    bare_bytes: int = 0
-
-    def plus(self, uid: str, pod: str, amounts: Mapping[str, int]) -> "Holding":
-        counted = {name: amount for name, amount in amounts.items() if amount}
-        return self._changed(1, {**self.holders, uid: pod}, add(self.amounts, counted), amounts)
-
-    def minus(self, uid: str, amounts: Mapping[str, int]) -> "Holding":
-        left = {other: pod for other, pod in self.holders.items() if other != uid}
-        return self._changed(-1, left, subtract(self.amounts, amounts), amounts)
-
-    def _changed(self, sign: int, holders: Mapping[str, str], total: Amounts, amounts: Mapping[str, int]) -> "Holding":
-        percent = 0 if GPU_MEMORY in amounts else amounts.get(GPU_MEMORY_RATIO, 0)
-        size = 0 if GPU_MEMORY_RATIO in amounts else amounts.get(GPU_MEMORY, 0)
-        return Holding(holders, total, self.bare_percent + sign * percent, self.bare_bytes + sign * size)
-
-    def beside(self, other: "Holding") -> "Holding":
-        """Both together: two told devices turn out to be one."""
-        return Holding(
-            {**self.holders, **other.holders},
-            add(self.amounts, other.amounts),
-            self.bare_percent + other.bare_percent,
-            self.bare_bytes + other.bare_bytes,
-        )
-
-    def used_of(self, card: Card) -> Amounts:
-        """The sums, completed to percent and bytes. Rounding a sum down never says less than its parts rounded down."""
-        if not (memory := card.total.get(GPU_MEMORY, 0)):
-            return self.amounts
-        implied = {GPU_MEMORY: self.bare_percent * memory // 100, GPU_MEMORY_RATIO: self.bare_bytes * 100 // memory}
-        return add(self.amounts, {name: amount for name, amount in implied.items() if amount})
-
-
-Told = tuple[int, str]
-"""A device as an annotation tells it: minor, id."""
-
-Sums = dict[str, dict[Told, Holding]]
-"""Device type → told device → what is held of it. Without devices that nobody holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What one Pod (namespace/name) holds. Assumed until the API server has shown the Pod bound."""
-
-    pod: str
-    devices: Allocations
-    assumed: bool
 
 
 class NodeBook:
@@ -95,13 +38,26 @@ class NodeBook:
         self._known: Listed = {}
         self._minors: dict[str, dict[str, int]] = {}
         self._gone: dict[str, set[str]] = {}
-        self._devices: NodeDevices | None = None
+        self._devices: NodeDevices | None = None  # None: all of it is to be made anew
+        self._touched: set[tuple[str, int]] = set()  # type and minor of devices that were booked since
 
     @property
     def devices(self) -> NodeDevices:
-        """The node as the allocator sees it; made anew after a change, when first asked for."""
-        if self._devices is None:
-            self._devices = NodeDevices.of({kind: self._cards(kind) for kind in sorted(self._known)})
+        """The node as the allocator sees it; after a change it is made when first asked for.
+
+        A device that nobody took or gave back is the same object as before.
+        """
+        if self._devices is None or (self._touched and self.nameless):
+            known = sorted(self._known.items())
+            self._devices = NodeDevices({kind: TypeDevices.of(self._cards(kind, by)) for kind, by in known})
+        elif self._touched:
+            by_type = dict(self._devices.by_type)
+            for kind, minor in self._touched:
+                by_type[kind] = by_type[kind].with_card(self._card(kind, self._known[kind][minor]))
+            self._devices = NodeDevices(by_type)
+        else:
+            return self._devices
+        self._touched = set()
         return self._devices
 
     @property
@@ -123,7 +79,9 @@ class NodeBook:
     def unlist_devices(self) -> None:
         """The Device is gone: what it listed can be given to nobody until it is back."""
         gone = {
-            kind: {minor: replace(card, health=Health.UNHEALTHY, total={}) for minor, card in cards.items()}
+            kind: {
+                minor: msgspec.structs.replace(card, health=Health.UNHEALTHY, total={}) for minor, card in cards.items()
+            }
             for kind, cards in self.listing.listed.items()
         }
         self.list_devices(replace(self.listing, listed=gone, problems=()), has_device=False)
@@ -135,12 +93,11 @@ class NodeBook:
         self.release(uid)
         self.records[uid] = record
         for kind, devices in record.devices.items():
-            by_device = self.sums.setdefault(kind, {})
+            by_device = self.sums.setdefault(kind, {}) if devices else {}
             for device in devices:
                 told = device.minor, device.id
-                by_device[told] = by_device.get(told, Holding()).plus(uid, record.pod, device.resources)
-            self._know(kind, by_device)
-        self._drop_unheld(record)
+                by_device[told] = by_device.get(told, NOBODY).plus(uid, record.pod, device.resources)
+            self._touch(kind, devices)
 
     def release(self, uid: str) -> None:
         """Undo book. Nothing happens if the Pod holds nothing here."""
@@ -150,8 +107,13 @@ class NodeBook:
             by_device = self.sums.get(kind, {})
             for device in devices:
                 told = device.minor, device.id
-                by_device[told] = by_device[told].minus(uid, device.resources)
-        self._drop_unheld(record)
+                if (held := by_device.pop(told, None)) is not None:  # None if the Pod tells it twice
+                    left = held.minus(uid, device.resources)
+                    if left.holders:
+                        by_device[told] = left
+            if not by_device:
+                self.sums.pop(kind, None)
+            self._touch(kind, devices)
 
     def count_nameless(self, uid: str, cards: int) -> None:
         """The Pod runs on so many cards of this node and does not say which; 0 takes that back."""
@@ -164,10 +126,10 @@ class NodeBook:
     def without(self, leaving: frozenset[str]) -> NodeDevices:
         """The node as it would be without these pods."""
         trial = copy(self)
+        trial._devices, trial._touched = self.devices, set()
         trial.records = self.records.copy()
         trial.sums = {kind: held.copy() for kind, held in self.sums.items()}
         trial.nameless = self.nameless.copy()
-        trial._devices = None
         for uid in leaving:
             trial.release(uid)
             trial.count_nameless(uid, 0)
@@ -206,43 +168,50 @@ class NodeBook:
             now = {card.id for card in new.listed.get(kind, {}).values()}
             self._gone[kind] = {uuid for _, uuid in held if uuid} & (before - now)
 
-    def _drop_unheld(self, record: Record) -> None:
-        for kind in record.devices:
-            held = {told: holding for told, holding in self.sums.get(kind, {}).items() if holding.holders}
-            self.sums.pop(kind, None)
-            if held:
-                self.sums[kind] = held
-        self._devices = None
+    def _touch(self, kind: str, devices: Iterable[AllocatedDevice]) -> None:
+        """What is held of these told devices is another amount now."""
+        if (known := self._known.get(kind)) is None:
+            known, self._devices = {}, None
+        for device in devices:
+            at = self.minor_of(kind, device.minor, device.id)
+            if at in known:
+                self._touched.add((kind, at))
+            elif at is not None:
+                self._devices = None
+        if self._devices is None:
+            self._know(kind, ((device.minor, device.id) for device in devices))
 
-    def _cards(self, kind: str) -> tuple[Card, ...]:
-        by_minor: dict[int, Holding] = {}
-        for (minor, uuid), holding in self.sums.get(kind, {}).items():
-            if (at := self.minor_of(kind, minor, uuid)) is not None:
-                by_minor[at] = by_minor[at].beside(holding) if at in by_minor else holding
-        cards = tuple(_held(card, by_minor.get(minor)) for minor, card in self._known[kind].items())
+    def _cards(self, kind: str, known: Mapping[int, Card]) -> Sequence[Card]:
+        """By their minors."""
+        cards = [self._card(kind, known[minor]) for minor in sorted(known)]
         if kind == GPU_TYPE and self.nameless:
-            return tuple(_without_nameless(cards, sum(self.nameless.values())))
+            return list(_without_nameless(cards, sum(self.nameless.values())))
         return cards
 
+    def _card(self, kind: str, listed: Card) -> Card:
+        """A device with all that is held of it, in whichever ways it is told."""
+        told_as = [
+            holding
+            for (minor, uuid), holding in self.sums.get(kind, {}).items()
+            if (minor == listed.minor or uuid == listed.id) and self.minor_of(kind, minor, uuid) == listed.minor
+        ]
+        if not told_as:
+            return listed
+        held = told_as[0] if len(told_as) == 1 else reduce(Holding.beside, told_as)
+        used, names = held.used_of(listed), tuple(sorted(held.holders.values()))
+        return Card(listed.minor, listed.id, listed.health, listed.total, used, names, listed.labels)
 
-def _held(card: Card, holding: Holding | None) -> Card:
-    if holding is None:
-        return card
-    names = tuple(sorted(holding.holders.values()))
-    return replace(card, used=holding.used_of(card), held_by=names)
 
-
-def _without_nameless(cards: Iterable[Card], count: int) -> Iterator[Card]:
+def _without_nameless(cards: Sequence[Card], count: int) -> Iterator[Card]:
     """Somebody runs on `count` cards, nobody knows which: so many whole ones are not there to give.
 
     The last of the empty ones, so that it is the same ones as long as there is a choice; a card that is partly held
     is none of them, since whole cards are what such pods get.
     """
-    ordered = sorted(cards, key=lambda card: card.minor)
-    empty = [card.minor for card in ordered if card.health is Health.HEALTHY and not card.held_by]
+    empty = [card.minor for card in cards if card.health is Health.HEALTHY and not card.held_by]
     taken = frozenset(empty[max(0, len(empty) - count) :])
-    for card in ordered:
-        yield replace(card, used=card.total, held_by=(SOMEBODY,)) if card.minor in taken else card
+    for card in cards:
+        yield msgspec.structs.replace(card, used=card.total, held_by=(SOMEBODY,)) if card.minor in taken else card
 
 
 def _minors_by_id(cards: Iterable[Card]) -> dict[str, int]:

@@ -133,11 +133,14 @@ def no_designated(error: Exception, node_name: str) -> Status:
 
 def insufficient(shortage: Shortage) -> Status:
     """Too few devices can give what was asked. Pods that leave could help, unless there is no such device at all."""
-    texts = (f"Insufficient {each.type} devices" for each in shortage.types)
-    details = _ShortageDetails(shortage)
-    if shortage.is_lasting:
-        return Status.unresolvable(*texts, details=details)
-    return Status.unschedulable(*texts, details=details)
+    status = too_few((each.type for each in shortage.types), is_lasting=shortage.is_lasting)
+    return Status(status.code, status.reasons, _ShortageDetails(shortage))
+
+
+def too_few(types: Iterable[str], *, is_lasting: bool) -> Status:
+    """The same without details."""
+    texts = (f"Insufficient {device_type} devices" for device_type in types)
+    return Status.unresolvable(*texts) if is_lasting else Status.unschedulable(*texts)
 
 
 class _ShortageDetails(Mapping[str, int | str]):

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from koordpy_api.columns import NodeColumns, Selection, Verdicts, stretch
 from koordpy_api.errors import Finding, Problem
 from koordpy_api.events import EventRegistration
 from koordpy_api.handle import Handle
@@ -21,13 +22,14 @@ from koordpy_deviceshare.allocator import allocate, shortage
 from koordpy_deviceshare.args import DeviceShareArgs
 from koordpy_deviceshare.auditing import audit, recount
 from koordpy_deviceshare.cache import DeviceCache, cards_of_a_plugin
+from koordpy_deviceshare.card_columns import CardColumns
 from koordpy_deviceshare.designated import NoSuchDevice, limited_to
 from koordpy_deviceshare.dialects import (
     RESOURCES,
     Wish,
+    Wishes,
     check_pod,
     disown,
-    read_wish,
     says_something,
     tells_the_same,
 )
@@ -36,7 +38,8 @@ from koordpy_deviceshare.listing import read_device
 from koordpy_deviceshare.metrics import AllocationCount, show_cards
 from koordpy_deviceshare.model import Allocation, NodeDevices, Shortage
 from koordpy_deviceshare.request import DeviceRequest
-from koordpy_deviceshare.scoring import Preferences, normalise
+from koordpy_deviceshare.scoring import Preferences
+from koordpy_deviceshare.vector import AllNodes
 from koordpy_deviceshare.waking import Waking
 
 WISH: Final = StateKey[Wish]("DeviceShare", clone=share)
@@ -64,7 +67,10 @@ class DeviceShare:
         self._handle = handle
         self._waking = Waking(self._fits_now)
         self._gates = Gates(args)
+        self._wishes = Wishes()
         self._prefer = Preferences(args)
+        cards = handle.shared("DeviceShare/columns", lambda: CardColumns(self._cache))
+        self._all_nodes = AllNodes(cards, self._gates, self._prefer.nodes)
         self._count = handle.shared("DeviceShare/count", lambda: AllocationCount(handle.metrics, self._cache))
         show_cards(handle.metrics, self._cache)
 
@@ -94,7 +100,7 @@ class DeviceShare:
 
     @hookimpl
     def pre_filter(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
-        match read_wish(pod):
+        match self._wishes.of(pod):
             case None:
                 return Status.skip()
             case Status() as refusal:
@@ -135,6 +141,15 @@ class DeviceShare:
         return None if short is None else refusals.insufficient(short)
 
     @hookimpl
+    def filter_nodes(self, state: CycleState, pod: Pod, columns: NodeColumns) -> Verdicts | None:
+        request = state.read(WISH).request
+        plan = self._all_nodes.plan(request)
+        if plan is None or state.read(LEAVING):
+            answers = (self.filter(state, pod, node) for node in columns.nodes)
+            return Verdicts.one_by_one(answers, len(columns))
+        return self._all_nodes.verdicts(request, plan, columns)
+
+    @hookimpl
     def pre_score(self, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo]) -> Status | None:
         return Status.skip() if state.get(WISH) is None else None
 
@@ -146,8 +161,19 @@ class DeviceShare:
         return self._prefer.nodes.rate_node(wish.request, self._cache.devices_of(node_info.name, leaving))
 
     @hookimpl
+    def score_nodes(self, state: CycleState, pod: Pod, columns: NodeColumns, rows: Selection) -> npt.NDArray[np.int64]:
+        if (wish := state.get(WISH)) is None:
+            return np.zeros(len(columns), dtype=np.int64)[rows]
+        plan = self._all_nodes.plan(wish.request)
+        if plan is None or state.read(LEAVING):
+            nodes = [columns.nodes[row] for row in np.arange(len(columns))[rows].tolist()]
+            return np.array([self.score(state, pod, node) for node in nodes], dtype=np.int64)
+        return self._all_nodes.ratings(wish.request, plan, columns, rows)
+
+    @hookimpl
     def normalize_scores(self, scores: npt.NDArray[np.int64]) -> None:
-        normalise(scores)
+        if len(scores):
+            stretch(scores)
 
     @hookimpl
     def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
@@ -180,7 +206,9 @@ class DeviceShare:
         # A Pod made from another's YAML tells of devices that it does not get; after a restart it would be believed.
         told = disown(pod.metadata.annotations)
         if (held := state.get(HELD)) is not None:
-            told |= {**state.read(WISH).dialect.to_annotations(held), **encode_gpu_lists(held.devices)}
+            annotations = state.read(WISH).dialect.to_annotations(held)
+            self._cache.writes(node_name, pod.uid, annotations)
+            told |= {**annotations, **encode_gpu_lists(held.devices)}
         return PreBindPlan(PodPatch(told)) if told else None
 
     def _devices(self, state: CycleState, request: DeviceRequest, node_name: str) -> NodeDevices | Status:

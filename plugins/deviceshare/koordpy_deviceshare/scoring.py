@@ -8,9 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from koordpy_api.selectors import selects
 from koordpy_deviceshare.args import DeviceShareArgs, ScoringStrategy
 from koordpy_deviceshare.model import Amounts, Card, NodeDevices, TypeDevices
@@ -41,34 +38,30 @@ class Scorer:
         """The weighted mean over the resources that device or node has. Asked counts as it was made, uncompleted."""
         score = weights = 0
         for name, weight in self.weights.items():
-            if (capacity := total.get(name, 0)) > 0:
+            if name in total and (capacity := total[name]) > 0:
                 left = free.get(name, 0)
-                taken = capacity - left + asked.get(name, 0) if left <= capacity else capacity
-                score += weight * self._scale(taken, capacity)
+                left = max(left - asked.get(name, 0), 0) if left <= capacity else 0
+                score += weight * ((capacity - left if self.fullest else left) * MAX_SCORE // capacity)
                 weights += weight
         return score // weights if weights else 0
-
-    def _scale(self, taken: int, capacity: int) -> int:
-        if self.fullest:
-            return min(taken, capacity) * MAX_SCORE // capacity
-        return max(capacity - taken, 0) * MAX_SCORE // capacity
 
     def rate_node(self, request: DeviceRequest, devices: NodeDevices) -> int:
         """The sum over the device types that are asked for; to be normalised over all nodes.
 
         All devices that the Pod would get count, while upstream counts one of them.
         """
-        return sum(self._rate_type(each, devices.type(each.type)) for each in request.types)
+        return sum([self._rate_type(each, devices.type(each.type)) for each in request.types])
 
     def _rate_type(self, request: TypeRequest, devices: TypeDevices) -> int:
         if request.selector is not None:
             matching = (card for card in devices.cards if selects(request.selector, card.labels))
-            devices = TypeDevices.of(request.type, matching)
-        if not any(devices.free.values()):
-            return 0
+            devices = TypeDevices.of(matching)
         count = count_on(request, devices)
-        asked = {name: amount * count for name, amount in request.per_device.items()}
-        return self.rate(asked, devices.total, devices.free)
+        return self.rate_devices({name: amount * count for name, amount in request.per_device.items()}, devices)
+
+    def rate_devices(self, asked: Amounts, devices: TypeDevices) -> int:
+        """asked: of all of them together. Where nothing is left of any, there is nothing to rate."""
+        return self.rate(asked, devices.total, devices.free) if any(devices.free.values()) else 0
 
 
 def count_on(request: TypeRequest, devices: TypeDevices) -> int:
@@ -123,9 +116,3 @@ class Preferences:
 
 USUAL: Final = Preferences(DeviceShareArgs())
 """What Koordinator prefers without arguments: the emptiest device."""
-
-
-def normalise(scores: npt.NDArray[np.int64]) -> None:
-    """Stretch, in place, so that the best has 100. Source: helper.DefaultNormalizeScore, not reversed."""
-    if (best := scores.max(initial=0)) > 0:
-        scores[:] = scores * MAX_SCORE // best

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from koordpy_api.koordinator import GPU_CORE, GPU_MEMORY, GPU_MEMORY_RATIO, NPU_CORE
-from koordpy_deviceshare.allocator import allocate, shortage
+from koordpy_deviceshare.allocator import allocate, fits, most_of, shortage
 from koordpy_deviceshare.args import DeviceShareArgs
 from koordpy_deviceshare.model import GPU_TYPE, Allocation, Card, Health, NodeDevices, Shortage, complete
 from koordpy_deviceshare.request import WHOLE_CARD, DeviceRequest, TypeRequest
@@ -40,6 +40,23 @@ def node(*cards: Card) -> NodeDevices:
 def minors(answer: Allocation | Shortage) -> list[int]:
     assert isinstance(answer, Allocation), answer
     return [device.minor for device in answer.devices[GPU_TYPE]]
+
+
+small = st.integers(0, 130) | st.sampled_from((20, 50, 100, 1001))  # where percent and bytes meet
+strange = st.fixed_dictionaries({}, optional={GPU_CORE: small, GPU_MEMORY_RATIO: small, GPU_MEMORY: small})
+
+
+@settings(max_examples=500)
+@example(amounts(0, 100, 100), amounts(0, 50), GPU_MEMORY, 1)
+@example(amounts(0, 100, 20), amounts(0, 0, 11), GPU_MEMORY_RATIO, 1)
+@given(
+    total=strange, used=strange, name=st.sampled_from((GPU_CORE, GPU_MEMORY_RATIO, GPU_MEMORY)), far=st.integers(-1, 1)
+)
+def test_the_most_that_a_card_gives_says_what_fits(total: Amounts, used: Amounts, name: str, far: int) -> None:
+    each = Card(0, "GPU-0", Health.HEALTHY, total, used)
+    most = most_of(each, name, GPU_TYPE)
+    amount = max(most + far, 0)
+    assert (amount <= most) == (each.has_room(GPU_TYPE) and fits({name: amount}, each))
 
 
 @pytest.mark.parametrize(

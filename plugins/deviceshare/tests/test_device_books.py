@@ -9,6 +9,7 @@ from koordpy_api.koordinator import DEVICE_ALLOCATED, GPU, GPU_CORE, GPU_MEMORY_
 from koordpy_api.node_info import NodeInfo, PodInfo
 from koordpy_api.status import Code
 from koordpy_deviceshare.args import DeviceShareArgs
+from koordpy_deviceshare.auditing import recount
 from koordpy_deviceshare.refusals import UNREADABLE_POD
 from koordpy_deviceshare.scheduling import DeviceShare
 
@@ -54,6 +55,13 @@ def test_a_pod_is_counted_once_from_reserve_to_the_last_echo(host: Host) -> None
     host.see(bound)
     assert free(host) == 60
     check(host)
+
+
+def test_a_pod_that_is_bound_with_the_word_that_was_to_be_written_is_booked_as_it_says(host: Host) -> None:
+    bound = host.bind(make_pod(requests={GPU: 40}))
+    device = make_device("node", 1)
+    assert list(recount(host.plugin.books, [bound, device], frozenset())) == []
+    assert not host.plugin.books.is_assumed("node", bound.uid)
 
 
 def test_two_undos_and_a_deletion_free_a_card_once(host: Host) -> None:

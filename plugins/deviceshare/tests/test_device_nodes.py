@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 import msgspec
 import pytest
@@ -46,7 +45,7 @@ def filtered(host: Host, pod: Pod, node: NodeInfo) -> Status | None:
 def node_with(labels: Mapping[str, str] | None = None, requested: int = 0, **allocatable: int) -> NodeInfo:
     extended = {name.replace("_", ".") + "/gpu": amount for name, amount in allocatable.items()}
     info = NodeInfo("node").with_node(make_node("node", labels=labels, extended=extended))
-    return replace(info, requested=dict.fromkeys(extended, requested)) if requested else info
+    return msgspec.structs.replace(info, requested=dict.fromkeys(extended, requested)) if requested else info
 
 
 # ---------------------------------------------------------------- without a Device

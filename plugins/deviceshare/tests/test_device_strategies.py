@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpy.testing import gpu, make_device, make_pod
@@ -164,6 +164,7 @@ def test_cards_stand_in_the_annotation_in_the_order_in_which_they_were_chosen() 
     assert chosen(host, make_pod(requests={GPU_SHARED: 3, GPU_MEMORY_RATIO: 30})) == [2, 3, 0]
 
 
+@settings(deadline=None)  # 46 binds
 @given(st.permutations([25] * 40 + [50] * 6))
 def test_packed_shares_fill_their_cards_in_any_order_of_arrival(shares: list[int]) -> None:
     host = host_with(BINPACK, percent(*[0] * 16))

@@ -4,15 +4,17 @@ Lives here: what a dialect is, and the questions that are put to all of them.
 May touch: the Pod it is handed. Never: nodes, books, cards.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Final, Protocol
 
+import msgspec
+
 from koordpy_api.errors import AnnotationError, Problem
-from koordpy_api.koordinator import AllocatedDevice, Allocations
+from koordpy_api.koordinator import GPU_ISOLATION_PROVIDER, AllocatedDevice, Allocations
 from koordpy_api.objects import Container, Pod
 from koordpy_api.status import Status
 from koordpy_deviceshare.dialects import koordinator
+from koordpy_deviceshare.hints import HINTS
 from koordpy_deviceshare.model import Allocation
 from koordpy_deviceshare.request import DeviceRequest
 
@@ -46,13 +48,15 @@ class Dialect(Protocol):
         ...
 
 
+_MOST_WISHES: Final = 4096
+_JSON: Final = msgspec.json.Encoder()
+
 DIALECTS: Final[tuple[Dialect, ...]] = (koordinator,)
 RESOURCES: Final = frozenset[str]().union(*(dialect.NAMES for dialect in DIALECTS))
 """Every resource name that some dialect claims."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """A request and the dialect it was made in, in which the answer is written too."""
 
     dialect: Dialect
@@ -62,12 +66,34 @@ class Wish:
 def read_wish(pod: Pod) -> Wish | Status | None:
     """What the Pod asks, in the first dialect that it speaks; None if it asks for no device."""
     for dialect in DIALECTS:
-        match dialect.read(pod):
-            case DeviceRequest() as request:
-                return Wish(dialect, request)
-            case Status() as refusal:
-                return refusal
+        if (read := dialect.read(pod)) is not None:
+            return read if isinstance(read, Status) else Wish(dialect, read)
     return None
+
+
+class Wishes:
+    """read_wish, which reads a request once that many pods make, as a Deployment's do."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Wish | Status | None] = {}
+
+    def of(self, pod: Pod) -> Wish | Status | None:
+        if (likeness := _likeness(pod)) is None:
+            return read_wish(pod)
+        if likeness not in self._known:
+            if len(self._known) >= _MOST_WISHES:
+                self._known.clear()
+            self._known[likeness] = read_wish(pod)
+        return self._known[likeness]
+
+
+def _likeness(pod: Pod) -> Hashable | None:
+    """All that a wish is read from. None for what few pods have: init containers, overhead, hints."""
+    spec, encode = pod.spec, _JSON.encode
+    if spec.init_containers or spec.overhead or not HINTS.isdisjoint(pod.metadata.annotations):
+        return None
+    asked = [(each.name, encode(each.resources)) for each in spec.containers]
+    return pod.metadata.labels.get(GPU_ISOLATION_PROVIDER), encode(spec.resources), *asked
 
 
 def check_pod(pod: Pod) -> list[Problem]:
@@ -113,10 +139,10 @@ def read_allocations(annotations: Mapping[str, str]) -> Allocations | None:
     held = [allocations for dialect in DIALECTS if (allocations := dialect.from_annotations(annotations)) is not None]
     if not held:
         return None
-    merged: dict[str, list[AllocatedDevice]] = {}
+    merged: dict[str, tuple[AllocatedDevice, ...]] = {}
     for allocations in held:
         for device_type, devices in allocations.items():
-            merged.setdefault(device_type, []).extend(devices)
+            merged[device_type] = (*merged.get(device_type, ()), *devices)
     return merged
 
 

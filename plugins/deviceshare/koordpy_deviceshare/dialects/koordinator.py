@@ -27,7 +27,7 @@ from koordpy_api.status import Status
 from koordpy_deviceshare import refusals
 from koordpy_deviceshare.dialects.combinations import by_type, validate
 from koordpy_deviceshare.dialects.division import divide
-from koordpy_deviceshare.hints import FOR_ALL, HintError, Hints, read_hints
+from koordpy_deviceshare.hints import FOR_ALL, NO_HINTS, HintError, Hints, read_hints
 from koordpy_deviceshare.model import Allocation, Amounts
 from koordpy_deviceshare.request import DeviceRequest, TypeRequest
 from koordpy_deviceshare.vendors import WHOLE_CARD_NAMES
@@ -39,18 +39,18 @@ HOLDS_NOTHING: Final = koordinator.HOLDS_NOTHING
 
 def read(pod: Pod) -> DeviceRequest | Status | None:
     """What the Pod asks; None if it names no device, a refusal if what it asks is wrong or not supported yet."""
-    if not _names_devices(pod):
+    written = _written_amounts(pod)
+    names = frozenset[str]().union(*written)
+    if NAMES.isdisjoint(names):
         return None
-    pod = _with_current_names(pod)
+    if not DEPRECATED_RESOURCES.keys().isdisjoint(names):
+        pod = _with_current_names(pod)
+        written = _written_amounts(pod)
     try:
-        if broken := _fractions(pod):
+        if broken := _fractions(written):
             return refusals.fraction(*broken)
         total = _device_amounts(pod_requests(pod))
-        containers = {
-            container.name: asked
-            for container in (*pod.spec.init_containers, *pod.spec.containers)
-            if (asked := _device_amounts(container_requests(container)))
-        }
+        containers = _by_container(pod, total)
     except QuantityError as error:
         return refusals.unreadable_amount(error)
     if not total and not containers:
@@ -58,8 +58,8 @@ def read(pod: Pod) -> DeviceRequest | Status | None:
     if (unlike := _unlike_limit(pod)) is not None:
         return refusals.unlike_limit(unlike)
     for asked in (*containers.values(), total):
-        if (refusal := _refuse_negative(asked)) is not None:
-            return refusal
+        if min(asked.values(), default=0) < 0:
+            return _refuse_negative(asked)
     if (refusal := validate(total)) is not None:
         return refusal
     return _understood(pod, containers, total)
@@ -87,7 +87,7 @@ def _understood(pod: Pod, containers: Mapping[str, Amounts], total: Amounts) -> 
     except AnnotationError as error:
         return refusals.invalid_annotation(error.problem)
     types = tuple(divide(kind, asked, hints.of(kind)) for kind, asked in sorted(by_type(total).items()))
-    if unsupported := _unsupported(types, hints):
+    if hints is not NO_HINTS and (unsupported := _unsupported(types, hints)):
         return refusals.not_supported(unsupported)
     return DeviceRequest(
         containers=containers,
@@ -108,24 +108,31 @@ def _unsupported(types: Iterable[TypeRequest], hints: Hints) -> list[str]:
     return [*wishes, DEVICE_JOINT_ALLOCATE] if len(joint) > 1 else wishes
 
 
-def _refuse_negative(asked: Amounts) -> Status | None:
+def _refuse_negative(asked: Amounts) -> Status:
     """The API server lets none through; summed up, one would hide what another container asks."""
-    return next((refusals.negative(name, asked[name]) for name in sorted(asked) if asked[name] < 0), None)
+    name = min(name for name, amount in asked.items() if amount < 0)
+    return refusals.negative(name, asked[name])
 
 
 def _unlike_limit(pod: Pod) -> str | None:
     """A device whose request is not its limit, so that the Pod could use more than is booked."""
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         requests, limits = container.resources.requests, container.resources.limits
-        for name in sorted(DEVICE_RESOURCES & requests.keys() & limits.keys()):
-            if parse_quantity(requests[name]).nanos != parse_quantity(limits[name]).nanos:
-                return name
+        unlike = [
+            name
+            for name, limit in limits.items()
+            if name in DEVICE_RESOURCES
+            and (asked := requests.get(name, limit)) != limit
+            and parse_quantity(asked).nanos != parse_quantity(limit).nanos
+        ]
+        if unlike:
+            return min(unlike)
     return None
 
 
-def _fractions(pod: Pod) -> tuple[str, RawQuantity] | None:
+def _fractions(written: Iterable[Mapping[str, RawQuantity]]) -> tuple[str, RawQuantity] | None:
     """An amount that is no whole number, which sums would round up: half of nvidia.com/gpu would get a whole card."""
-    for amounts in _written_amounts(pod):
+    for amounts in written:
         for name, raw in amounts.items():
             if name in DEVICE_RESOURCES and parse_quantity(raw).nanos % NANO:
                 return name, raw
@@ -136,21 +143,25 @@ def _device_amounts(amounts: Amounts) -> Amounts:
     return {name: amount for name, amount in amounts.items() if amount and name in DEVICE_RESOURCES}
 
 
-def _names_devices(pod: Pod) -> bool:
-    return any(not NAMES.isdisjoint(amounts) for amounts in _written_amounts(pod))
+def _by_container(pod: Pod, total: Amounts) -> dict[str, Amounts]:
+    spec = pod.spec
+    if len(spec.containers) == 1 and not spec.init_containers and not spec.overhead:
+        return {spec.containers[0].name: total} if total else {}
+    return {
+        container.name: asked
+        for container in (*spec.init_containers, *spec.containers)
+        if (asked := _device_amounts(container_requests(container)))
+    }
 
 
-def _written_amounts(pod: Pod) -> Iterable[Mapping[str, RawQuantity]]:
-    yield pod.spec.overhead
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
-        yield container.resources.requests
-        yield container.resources.limits
+def _written_amounts(pod: Pod) -> list[Mapping[str, RawQuantity]]:
+    spec = pod.spec
+    resources = [container.resources for container in (*spec.init_containers, *spec.containers)]
+    return [spec.overhead, *[amounts for each in resources for amounts in (each.requests, each.limits)]]
 
 
 def _with_current_names(pod: Pod) -> Pod:
     """The Pod as far as sums need it, renamed before they are taken: containers may mix old and new names."""
-    if all(DEPRECATED_RESOURCES.keys().isdisjoint(amounts) for amounts in _written_amounts(pod)):
-        return pod
     spec = PodSpec(
         containers=[_renamed(container) for container in pod.spec.containers],
         init_containers=[_renamed(container) for container in pod.spec.init_containers],
