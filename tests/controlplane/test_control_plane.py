@@ -34,7 +34,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     -o) output="$2"; shift;;
     */cmd/*) programs="$programs $output${1##*/}";;
-    go.etcd.io/*) programs="$output";;
+    go.etcd.io/*|./*) programs="$output";;
   esac
   shift
 done
@@ -256,6 +256,17 @@ def test_a_build_is_made_once_and_its_path_is_printed(build_environ: dict[str, s
     (folder,) = built(build_environ)
     assert run_build(build_environ, "--print-path") == (0, f"{folder}\n", "")
     assert {each.name for each in folder.iterdir()} == set(BINARIES)
+
+
+def test_the_oracle_is_built_by_itself_once_and_only_when_it_is_asked_for(build_environ: dict[str, str]) -> None:
+    status, printed, complaint = run_build(build_environ, "--oracle", "--print-path")
+    assert (status, printed) == (1, "") and "run make oracle" in complaint
+    assert run_build(build_environ, "--oracle")[0] == 0
+    status, printed, _ = run_build(build_environ, "--oracle")
+    assert status == 0 and "there already" in printed
+    assert Path(build_environ["FAKE_GO_LOG"]).read_text().count("build") == 1
+    (folder,) = built(build_environ)
+    assert run_build(build_environ, "--oracle", "--print-path") == (0, f"{folder / 'oracle'}\n", "")
 
 
 def test_a_build_that_was_killed_is_not_taken_for_good_and_is_swept(build_environ: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from koordpy.testing import node_manifest, pod_manifest, read_object
 from koordpy_api.objects import Node, Pod
+from koordpy_api.quantity import value_of
 from tests.parity.frame import Case
 
 Short = Mapping[str, Any]
@@ -26,22 +27,34 @@ _EPOCH_S: Final = 1_700_000_000
 
 
 def nodes_of(case: Case) -> list[Node]:
-    return [read_object(Node, _node(name, short or {})) for name, short in case["nodes"].items()]
+    return [read_object(Node, manifest) for manifest in node_manifests_of(case)]
 
 
 def existing_pods_of(case: Case) -> list[Pod]:
+    return [read_object(Pod, manifest) for manifest in pod_manifests_of(case)]
+
+
+def pod_of(case: Case) -> Pod:
+    """The pod that the case is about."""
+    return read_object(Pod, manifest_of_pod(case))
+
+
+def node_manifests_of(case: Case) -> list[Manifest]:
+    return [_node(name, short or {}) for name, short in case["nodes"].items()]
+
+
+def pod_manifests_of(case: Case) -> list[Manifest]:
     """`count` clones are called NAME-0, NAME-1, …"""
     return [
-        read_object(Pod, manifest)
+        manifest
         for number, short in enumerate(case.get("pods", ()))
         for manifest in _clones(short, f"existing-{number}")
     ]
 
 
-def pod_of(case: Case) -> Pod:
-    """The pod that the case is about."""
+def manifest_of_pod(case: Case) -> Manifest:
     short = case["pod"] or {}
-    return read_object(Pod, _pod(short, short.get("name", "incoming")))
+    return _pod(short, short.get("name", "incoming"))
 
 
 def _node(name: str, short: Short) -> Manifest:
@@ -57,7 +70,7 @@ def _node(name: str, short: Short) -> Manifest:
         unschedulable=short.get("unschedulable", False),
     )
     images = short.get("images", {})
-    manifest["status"]["images"] = [{"names": [image], "sizeBytes": size} for image, size in images.items()]
+    manifest["status"]["images"] = [{"names": [image], "sizeBytes": value_of(size)} for image, size in images.items()]
     return manifest
 
 
