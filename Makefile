@@ -12,7 +12,8 @@ SEED ?= 0
 FILE ?=
 
 .PHONY: help environment controlplane demo demo-articles test format lint types contracts tests tests-3.13 first-pod \
-	contract virtual-hour recorded mutants device-long device-races two-schedulers failover soak bench constraints clean
+	contract virtual-hour recorded oracle diff-kube-scheduler diff-kube-scheduler-real mutants device-long device-races \
+	two-schedulers failover soak bench bench-cycle constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 16
@@ -35,7 +36,7 @@ demo-articles: environment ## how many cards the articles' services take, counte
 	@$(BIN)/koordpy demo articles --seed $(SEED) $(ARGS)
 
 test: ## everything that has to hold: format, lint, types, contracts, tests on two Pythons
-	@.ci/stages environment controlplane lint types contracts tests tests-3.13
+	@.ci/stages environment controlplane oracle lint types contracts tests tests-3.13
 
 format: environment ## rewrite the code in the house's format
 	@$(BIN)/ruff format --quiet
@@ -69,6 +70,15 @@ virtual-hour: environment ## 500 nodes and 5,000 pods for an hour of virtual tim
 recorded: environment ## the parity tests on a whole recording: FILE=….jsonl.gz; without one, on the kept sample
 	@$(BIN)/pytest -q tests/parity $(if $(FILE),--recorded $(FILE)) $(ARGS)
 
+oracle: ## kube-scheduler's own plugins as a program to ask, built once into the same cache folder
+	@$(PYTHON) tests/controlplane/build.py --oracle
+
+diff-kube-scheduler: environment oracle ## koordpy against upstream's plugins on random clusters; ARGS="--cases 500 --seed 7"
+	@$(BIN)/python -m tests.differential $(ARGS)
+
+diff-kube-scheduler-real: environment controlplane ## 100 random clusters on a real API server, with the kube-scheduler binary
+	@$(BIN)/python -m tests.differential.real $(ARGS)
+
 mutants: environment ## seeded bugs in DeviceShare, and which test finds each
 	@$(BIN)/python -m tests.mutants
 
@@ -87,8 +97,11 @@ failover: environment controlplane ## replicas on a real API server: 10 kills an
 soak: environment ## ten minutes of arrivals, deletions, changes and faults: books right, memory flat; ARGS="--seed 7"
 	@$(BIN)/python -m tests.soak $(ARGS)
 
-bench: environment controlplane ## koordpy and kube-scheduler in turn; writes docs/performance.md
+bench: environment controlplane ## koordpy, kube-scheduler and a mere writer in turn, under an hour; makes docs/performance.md
 	@$(BIN)/python -m tests.perf.bench $(ARGS)
+
+bench-cycle: environment ## the cycle by itself at 500, 5,000 and 15,000 nodes; into docs/performance.md, too
+	@$(BIN)/python -m tests.perf.cycle $(ARGS)
 
 constraints: environment ## pin what the newest versions of all dependencies are
 	@$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --no-header --no-annotate \

@@ -1,143 +1,175 @@
-"""The command behind `make bench`: koordpy and kube-scheduler in turn, then the numbers, printed and written down."""
+"""The command behind `make bench`: every workload by each of its contestants in turn; printed, and made a page."""
 
 import argparse
 import asyncio
-import os
-import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
 
 from tests.controlplane.build import BuildError
-from tests.controlplane.fixtures import REPOSITORY
 from tests.controlplane.server import ControlPlane, ControlPlaneError
 from tests.controlplane.supervisor import SupervisorError
-from tests.perf.measure import PROC, Binds, BindWatch, Meter, WrongResult, last_event, peak_memory_bytes, verify
-from tests.perf.report import Run, Surroundings, medians_table, page, runs_table
-from tests.perf.workload import (
-    Side,
-    Size,
-    admin_session,
-    create_backlog,
-    fresh_control_plane,
-    koordpy_plugins,
-    kube_scheduler_defaults,
-    kubernetes_version,
-    start,
-)
+from tests.options import some_of, whole
+from tests.perf import backlog, memory, page, steady
+from tests.perf.around import look_around
+from tests.perf.contestants import koordpy_plugins, kube_scheduler_defaults
+from tests.perf.environs import fresh_control_plane, kubernetes_version
+from tests.perf.history import HISTORY, Record, Run, append, medians
+from tests.perf.targets import Judged, judged, verdict, verdicts
+from tests.perf.watching import WrongResult
+from tests.perf.workloads import WORKLOADS, Contestant, Kind, Workload
 
-PAGE: Final = REPOSITORY / "docs" / "performance.md"
-SETTLE_S: Final = 2.0
-"""The API server has work of its own left after the last create."""
-STALL_S: Final = 120.0
-LOG_TAIL_BYTES: Final = 2000
-DEFAULT_PAIRS, DEFAULT_NODES, DEFAULT_PODS = 3, 1000, 2000
+QUICK: Final = 100
+"""A smoke test is so many times smaller."""
+LEAST_PODS: Final = 10
+"""Fewer have no rate."""
+FAILURES: Final = (BuildError, ControlPlaneError, SupervisorError, WrongResult, aiohttp.ClientError, TimeoutError)
 
-
-def run_once(pair: int, side: Side, size: Size) -> tuple[Run, dict[str, Any]]:
-    """One scheduler on a control plane of its own; and what kube-scheduler's defaults are there."""
-    with fresh_control_plane() as control_plane:
-        defaults = dict(kube_scheduler_defaults(control_plane))
-        return asyncio.run(_measure(control_plane, pair, side, size)), defaults
+Measure = Callable[[Workload, Contestant, ControlPlane, int], Coroutine[Any, Any, Run]]
+MEASURES: Final[Mapping[Kind, Measure]] = {
+    Kind.BACKLOG: backlog.measure,
+    Kind.STEADY: steady.measure,
+    Kind.MEMORY: memory.measure,
+}
 
 
-async def _measure(control_plane: ControlPlane, pair: int, side: Side, size: Size) -> Run:
-    async with admin_session(control_plane) as session:
-        await create_backlog(session, size)
-        await asyncio.sleep(SETTLE_S)
-        watch, started = BindWatch(session), asyncio.get_running_loop().create_future()
-        watching = asyncio.create_task(watch.run(started, size.pods))
-        await asyncio.wait({watching, asyncio.create_task(watch.opened.wait())}, return_when=asyncio.FIRST_COMPLETED)
-        servers = control_plane.pids()
-        before = Meter(servers).read()
-        log = control_plane.folder / f"{side}.log"
-        process = start(side, control_plane, log)
-        meter = Meter(servers, process.pid)
-        started.set_result(meter)
-        binds = await _all_binds(watching, watch, process, log)
-        events, end = await last_event(session, meter, size.pods)
-        peak = peak_memory_bytes(process.pid)
-        await verify(session, size.pods)
-        return Run(pair, side, size.pods, before, binds, end, events, peak)
+def measure(workload: Workload) -> list[Run]:
+    """All rounds, each on a control plane of its own; every other round goes the other way round.
 
-
-async def _all_binds(
-    watching: asyncio.Task[Binds], watch: BindWatch, process: subprocess.Popen[bytes], log: Path
-) -> Binds:
-    """*Raises* WrongResult if the scheduler ends or no longer binds anything."""
-    progress, since = 0, time.monotonic()
-    while not (await asyncio.wait({watching}, timeout=1.0))[0]:
-        if watch.progress > progress:
-            progress, since = watch.progress, time.monotonic()
-        elif process.poll() is not None or time.monotonic() - since > STALL_S:
-            watching.cancel()
-            raise WrongResult(f"{progress} pods are bound, and no more come. Its log ends: {_tail(log)}")
-    return watching.result()
-
-
-def _tail(log: Path) -> str:
-    return log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
-
-
-def run_pairs(pairs: int, size: Size) -> tuple[list[Run], dict[str, Any]]:
-    """All runs, koordpy first in every other pair; a line about each as soon as it is done."""
+    A line about each turn as soon as it is done. *Raises* one of FAILURES.
+    """
     runs: list[Run] = []
-    defaults: dict[str, Any] = {}
-    for pair in range(1, pairs + 1):
-        for side in list(Side) if pair % 2 else list(reversed(Side)):
-            print(f"pair {pair} of {pairs}: {side}", flush=True)
-            run, defaults = run_once(pair, side, size)
-            print(f"  {run.pods_per_s:.0f} pods/s, {run.scheduling_cpu_ms:.2f} ms of CPU a pod", flush=True)
+    for number in range(1, workload.rounds + 1):
+        order = workload.contestants if number % 2 else tuple(reversed(workload.contestants))
+        for contestant in order:
+            began = time.monotonic()
+            with fresh_control_plane() as control_plane:
+                run = asyncio.run(MEASURES[workload.kind](workload, contestant, control_plane, number))
             runs.append(run)
-    return runs, defaults
+            told = page.told(run.numbers)
+            print(f"  round {number}, {contestant}: {told} ({time.monotonic() - began:.0f} s)", flush=True)
+    return runs
 
 
-def look_around(defaults: dict[str, Any], options: argparse.Namespace) -> Surroundings:
-    """What the page says of the machine and of the versions: never its name, never a path."""
-    arguments = f"--pairs {options.pairs} --nodes {options.nodes} --pods {options.pods}"
-    return Surroundings(
-        date=datetime.now(UTC).date().isoformat(),
-        cores=os.cpu_count() or 0,
-        cpu_model=_cpu_model(),
-        kubernetes=kubernetes_version(),
-        koordpy_plugins=koordpy_plugins(),
-        kube_scheduler_plugins=[each["name"] for each in defaults["profiles"][0]["plugins"]["multiPoint"]["enabled"]],
-        nodes_to_score_percent=defaults["percentageOfNodesToScore"],
-        command=f"make bench ARGS='{arguments}'",
-    )
+def notes(workloads: Sequence[Workload]) -> dict[str, str]:
+    """What the two schedulers do by default, as they say it themselves; nothing if they do not meet."""
+    if not any(Contestant.KUBE_SCHEDULER in each.contestants for each in workloads):
+        return {}
+    with fresh_control_plane() as control_plane:
+        defaults = kube_scheduler_defaults(control_plane)
+    theirs = [each["name"] for each in defaults["profiles"][0]["plugins"]["multiPoint"]["enabled"]]
+    return {
+        "koordpy plugins": " ".join(koordpy_plugins()),
+        "kube-scheduler plugins": " ".join(theirs),
+        "kube-scheduler percentageOfNodesToScore": str(defaults["percentageOfNodesToScore"]),
+    }
 
 
-def _cpu_model() -> str:
-    lines = (PROC / "cpuinfo").read_text().splitlines()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown model")
+def chosen(options: argparse.Namespace) -> list[Workload]:
+    """The workloads as the command line wants them; none that no contestant would work on."""
+    found = []
+    for name in options.workloads:
+        workload = WORKLOADS[name]
+        if options.quick:
+            workload = workload.smaller(QUICK)
+        workload = workload.resized(options.nodes or workload.nodes, options.pods or workload.pods)
+        who = tuple(each for each in workload.contestants if each in options.contestants)
+        rounds = options.pairs or (1 if options.quick else workload.rounds)
+        enough = who == workload.contestants and rounds >= workload.rounds
+        if who:
+            is_whole = workload.is_whole and enough
+            found.append(replace(workload, contestants=who, rounds=rounds, is_whole=is_whole))
+    return found
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The command line; *returns* the exit status."""
-    parser = argparse.ArgumentParser(prog="bench", description="Measure koordpy and kube-scheduler in turn.")
-    parser.add_argument("--pairs", type=int, default=DEFAULT_PAIRS, help="runs of each (default %(default)s)")
-    parser.add_argument("--nodes", type=int, default=DEFAULT_NODES, help="(default %(default)s)")
-    parser.add_argument("--pods", type=int, default=DEFAULT_PODS, help="(default %(default)s)")
-    parser.add_argument("--output", type=Path, default=PAGE, help="the page to write (default docs/performance.md)")
+    """The command line; *returns* the exit status: 1 if something could not be measured, whatever the numbers."""
+    parser = command_line()
     options = parser.parse_args(arguments)
-    if options.pairs < 1 or options.nodes < 1 or options.pods < 2:
-        parser.error("there must be a pair, a node and two pods at least")
-    size = Size(options.nodes, options.pods)
+    workloads = chosen(options)
+    if not workloads:
+        parser.error(f"{_listed(options.contestants)} has no turn at {_listed(options.workloads)}")
+    if idle := [name for name in options.workloads if name not in {each.name for each in workloads}]:
+        print(f"left out, since {_listed(options.contestants)} has no turn there: {', '.join(idle)}")
+    failed: list[str] = []
+    told: list[Judged] = []
     try:
-        runs, defaults = run_pairs(options.pairs, size)
-        around = look_around(defaults, options)
-    except (BuildError, ControlPlaneError, SupervisorError, WrongResult, aiohttp.ClientError) as error:
+        said, version = notes(workloads), kubernetes_version()
+    except FAILURES as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    options.output.write_text(page(runs, size, around))
-    print(f"\n{runs_table(runs)}\n\n{medians_table(runs)}\n\nwritten to {options.output}")
-    return 0
+    for workload in workloads:
+        print(f"{workload.name}: {workload.nodes} nodes, {workload.pods} pods; {workload.says}", flush=True)
+        try:
+            runs = measure(workload)
+        except FAILURES as error:  # the others need not be measured again for it
+            print(f"bench: {workload.name}: {error}", file=sys.stderr, flush=True)
+            failed.append(workload.name)
+            continue
+        around = look_around("bench", arguments, {"Kubernetes": version}, said)
+        size = (workload.nodes, workload.pods)
+        record = Record(workload.name, workload.says, *size, workload.is_whole, around, runs, medians(runs))
+        told += _tell(record)
+        if options.history or record.is_whole:
+            append(options.history or HISTORY, record)
+    if not options.history:
+        page.write()
+    _tell_at_last(told, failed)
+    return 1 if failed else 0
+
+
+def _tell(record: Record) -> Sequence[Judged]:
+    """*Returns* what was said of targets: nothing of a size that they do not speak of."""
+    print(f"\n{page.table_of(record)}\n")
+    usual = WORKLOADS[record.workload]
+    if (record.nodes, record.pods) != (usual.nodes, usual.pods):
+        print(f"no verdicts: the targets speak of {usual.nodes} nodes and {usual.pods} pods\n", flush=True)
+        return []
+    found = list(judged([record]))
+    for each in found:
+        print(verdict(each))
+    print(flush=True)
+    return found
+
+
+def _tell_at_last(told: Sequence[Judged], failed: Sequence[str]) -> None:
+    if told:
+        print(verdicts(told))
+    if failed:
+        print(f"bench: not measured: {', '.join(failed)}", file=sys.stderr)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return " or ".join(names)
+
+
+def command_line() -> argparse.ArgumentParser:
+    """What it refuses, it refuses before anything has started."""
+    parser = argparse.ArgumentParser(
+        prog="bench",
+        description=__doc__.partition(";")[0],
+        epilog="Exits with 0 once all is measured, targets met or missed; with 1 if something could not be measured.",
+    )
+    workloads, contestants = some_of(WORKLOADS, "workload"), some_of(list(Contestant), "contestant")
+    parser.add_argument("--workloads", type=workloads, default=tuple(WORKLOADS), help=f"of {', '.join(WORKLOADS)}; all")
+    parser.add_argument(
+        "--contestants", type=contestants, default=tuple(Contestant), help=f"of {', '.join(Contestant)}; all"
+    )
+    parser.add_argument(
+        "--pairs", type=whole(1), help="rounds of each; default: 5 of basic, 1 of steady and memory, else 3"
+    )
+    parser.add_argument("--quick", action="store_true", help="a hundredth of every size, once: is all in order?")
+    parser.add_argument("--nodes", type=whole(1), help="other than the workload's")
+    parser.add_argument("--pods", type=whole(LEAST_PODS), help="other than the workload's")
+    parser.add_argument(
+        "--history", type=Path, help="append here, whatever the size; default: docs/performance, if nothing is left out"
+    )
+    return parser
 
 
 if __name__ == "__main__":
