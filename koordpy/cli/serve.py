@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from koordpy.cli import collector
 from koordpy.cli.candidacy import Candidacy, terms_of
 from koordpy.cli.probes import answer_probes
 from koordpy.clock import Clock, SystemClock
@@ -81,12 +82,14 @@ async def serve(loaded: Loaded, registry: Registry, settings: Settings, rng: Ran
         watchdog.start()
         if candidacy:
             candidacy.stand(running)
+        collecting = asyncio.create_task(collector.tend(running.synced, lambda: running.is_idle))
         try:
             await running.run()
         finally:
             # First: with the scheduler its heart has stopped, and a silent API server is given up only after seconds.
             watchdog.close()
             faulthandler.cancel_dump_traceback_later()
+            collecting.cancel()
             if candidacy:
                 await candidacy.end(release=running.is_settled)
             server.close()

@@ -41,19 +41,21 @@ class UndecodableObject(KoordpyError):
 
 
 class ObjectDecoder(Generic[K]):
-    """Decodes objects of one kind; `report` hears of each object and place once."""
+    """Decodes objects of one kind; `report` hears of each object and place once. share: what is done to each then."""
 
-    def __init__(self, kind: type[K], report: Report) -> None:
+    def __init__(self, kind: type[K], report: Report, share: Callable[[K], K] | None = None) -> None:
         self.kind = kind.KIND
         self._type = kind
         self._report = report
+        self._share = share
         self._fast = msgspec.json.Decoder(kind)
         self._reported: dict[tuple[str, str, str, str], None] = {}
 
     def decode(self, raw: bytes | msgspec.Raw) -> K:
         """Raises: UndecodableObject."""
         try:
-            return self._fast.decode(raw)
+            decoded = self._fast.decode(raw)
+            return decoded if self._share is None else self._share(decoded)
         except msgspec.DecodeError as error:
             return self._repair(raw, error)
         except RecursionError:
@@ -126,8 +128,8 @@ def _keep(value: Any, shape: Any) -> Any:
         if isinstance(value, dict) and get_origin(shape) is dict:
             kept = {key: _keep_all([each], get_args(shape)[1]) for key, each in value.items()}
             return {key: part[0] for key, part in kept.items() if part}
-        if isinstance(value, list) and get_origin(shape) is list:
-            return _keep_all(value, get_args(shape)[0])
+        if isinstance(value, list) and get_origin(shape) in (list, tuple):
+            return get_origin(shape)(_keep_all(value, get_args(shape)[0]))
         raise
 
 

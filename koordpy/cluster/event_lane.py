@@ -1,9 +1,10 @@
 """Events that wait to be written, the oldest first."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
+
+import msgspec
 
 from koordpy_api.objects import ObjectMeta
 
@@ -15,8 +16,7 @@ EventKind = Literal["Normal", "Warning"]
 Mark = tuple[str, str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """One Event about a Pod, as it was recorded."""
 
     regarding: ObjectMeta
@@ -66,6 +66,8 @@ class Lane:
 
 def shorten(note: str) -> str:
     """At most 1024 bytes, which the API server demands; the last four then are " ...". Never half a character."""
+    if len(note) <= NOTE_BYTES and note.isascii():
+        return note
     encoded = note.encode(errors="replace")
     if len(encoded) > NOTE_BYTES:
         return encoded[: NOTE_BYTES - 4].decode(errors="ignore") + " ..."

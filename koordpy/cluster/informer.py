@@ -13,7 +13,8 @@ from typing import Generic, TypeVar
 
 from koordpy.cluster.decoding import ObjectDecoder, Report, UndecodableObject
 from koordpy.cluster.protocol import EVERYTHING, Cluster, Selection
-from koordpy.cluster.reflector import ChangeType, Reflector
+from koordpy.cluster.reflector import EVENTS_PER_TURN, ChangeType, Reflector
+from koordpy.cluster.slimming import Slimming
 from koordpy_api import ObjectHandler
 from koordpy_api.objects import KubeObject
 
@@ -26,6 +27,7 @@ class Informer(Generic[K]):
     """A local copy of one collection. `synced` is set once the first list has been handed to every handler.
 
     An object that can no longer be decoded stays as it was last understood, until the server says that it is gone.
+    slim: how its objects are made small; handlers see each new version in full, and of the one before what is kept.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Informer(Generic[K]):
         report: Report,
         rng: random.Random,
         selection: Selection = EVERYTHING,
+        slim: Slimming[K] | None = None,
     ) -> None:
         self.synced = asyncio.Event()
         self.handler_failures = 0
@@ -42,7 +45,9 @@ class Informer(Generic[K]):
         self._objects: dict[str, K] = {}
         self._handlers: list[ObjectHandler[K]] = []
         self._logged: set[tuple[str, int, type[BaseException]]] = set()
-        self._reflector = Reflector(cluster, ObjectDecoder(kind, report), self, rng, selection)
+        self._slim = slim
+        decoder = ObjectDecoder(kind, report, slim.share if slim else None)
+        self._reflector = Reflector(cluster, decoder, self, rng, selection)
         self._started = False
 
     def add_handler(self, handler: ObjectHandler[K]) -> None:
@@ -73,14 +78,22 @@ class Informer(Generic[K]):
     def get(self, key: str) -> K | None:
         return self._objects.get(key)
 
-    def replace(self, items: Sequence[K | UndecodableObject]) -> None:
-        """The reflector's, as `apply` is: this is everything that exists now."""
+    async def replace(self, items: Sequence[K | UndecodableObject]) -> None:
+        """The reflector's, as `apply` is: this is everything that exists now.
+
+        Others get their turn every so often: 50,000 Pods take seconds until every handler has heard of them.
+        """
         # First what is gone, so that no handler sees two objects hold what only one can.
         listed = {item.key for item in items}
-        for key in [key for key in self._objects if key not in listed]:
+        gone = [key for key in self._objects if key not in listed]
+        for number, key in enumerate(gone, 1):
             self._remove(key)
-        for item in items:
+            if number % EVENTS_PER_TURN == 0:
+                await asyncio.sleep(0)
+        for number, item in enumerate(items, 1):
             self._put(item)
+            if number % EVENTS_PER_TURN == 0:
+                await asyncio.sleep(0)
         self.synced.set()
 
     def apply(self, change: ChangeType, item: K | UndecodableObject) -> None:
@@ -106,7 +119,7 @@ class Informer(Generic[K]):
             old = None
         if isinstance(item, UndecodableObject):
             return
-        self._objects[item.key] = item
+        self._objects[item.key] = item if self._slim is None else self._slim.keep(item)
         if old is None:
             self._tell(lambda handler: handler.added(item))
         elif not _same_version(old, item):

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -28,6 +29,7 @@ REMEMBERED: Final = 20_000
 MAX_TRIES: Final = 12
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 10.0
+ON_THE_WIRE: Final = 4
 FIRST_COUNT_AFTER_S: Final = 60.0
 COUNT_AT_LEAST_EVERY_S: Final = 30 * 60.0
 DROPPABLE: Final = "Scheduled"
@@ -51,17 +53,20 @@ class Recorder:
 
     When 20,000 wait, the oldest Scheduled is dropped. Whatever else waits is kept: if there is nothing but that, a
     Pod's newest refusal takes the place of the one before it. Scheduled waits until all others are written.
+    room: how many may be under way at once, at this moment; at least one.
     written, dropped: how many Events reached the API server, and how many were given up: the queue was full, too many
     tries failed, or the API server refused (the Pod's namespace is terminating).
     """
 
-    def __init__(self, cluster: Cluster, clock: Clock, hostname: str, in_flight: int = 4) -> None:
+    def __init__(
+        self, cluster: Cluster, clock: Clock, hostname: str, room: Callable[[], int] = lambda: ON_THE_WIRE
+    ) -> None:
         self.written = 0
         self.dropped = 0
         self._cluster = cluster
         self._clock = clock
         self._hostname = hostname
-        self._in_flight = in_flight
+        self._room = room
         self._kept, self._droppable = Lane(), Lane()
         self._told: OrderedDict[Mark, _Told] = OrderedDict()
         self._refusals: set[tuple[int, str]] = set()
@@ -77,21 +82,31 @@ class Recorder:
 
     def record(self, pod: Pod, type_: EventKind, reason: str, action: str, note: str) -> None:
         """Queue one Event about a Pod. Never awaits, never raises. A note that it had before is only counted."""
-        time = self._clock.now().astimezone(UTC)
+        time = self._clock.now()
+        if time.tzinfo is not UTC:
+            time = time.astimezone(UTC)
         self._last_number = max(self._last_number + 1, int(time.timestamp() * 1_000_000) * 1000)
         entry = Entry(
             pod.metadata, pod.spec.scheduler_name, type_, reason, action, shorten(note), time, self._last_number
         )
-        if (told := self._told.get(entry.mark)) is not None and not self._again(entry.mark, told):
+        # A Pod is bound once, and 50,000 of them are much to remember.
+        if reason != DROPPABLE and not self._is_news(entry.mark):
             return
-        if told is None:
-            self._remember(entry.mark)
         if self.waiting >= QUEUE_LENGTH and not self._make_room(entry):
             return
         lane = self._droppable if reason == DROPPABLE else self._kept
         lane.push(entry)
         self._idle.clear()
         self._filled.set()
+
+    def _is_news(self, mark: Mark) -> bool:
+        """Should this be written now?"""
+        if (told := self._told.get(mark)) is not None:
+            return self._again(mark, told)
+        self._told[mark] = _Told(self._clock.monotonic() + FIRST_COUNT_AFTER_S)
+        if len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
+        return True
 
     def _again(self, mark: Mark, told: _Told) -> bool:
         """One more of the same. Returns: whether that should be written now."""
@@ -103,11 +118,6 @@ class Recorder:
         told.pause_s = min(told.pause_s * 2, COUNT_AT_LEAST_EVERY_S)
         told.due = now + told.pause_s
         return True
-
-    def _remember(self, mark: Mark) -> None:
-        self._told[mark] = _Told(self._clock.monotonic() + FIRST_COUNT_AFTER_S)
-        if len(self._told) > REMEMBERED:
-            self._told.popitem(last=False)
 
     def _make_room(self, newcomer: Entry) -> bool:
         """Returns: whether the newcomer may come in."""
@@ -123,8 +133,12 @@ class Recorder:
     async def run(self) -> None:
         """Write, a few at a time. Never returns; cancel it."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._in_flight):
-                group.create_task(self._write_all())
+            while True:
+                await self._filled.wait()
+                self._filled.clear()
+                while self.waiting and self._writing < self._room():
+                    self._writing += 1
+                    group.create_task(self._write_some())
 
     async def drain(self, timeout_s: float) -> bool:
         """Wait until everything recorded is written or given up; `run` must be running. Returns: whether it is."""
@@ -135,20 +149,19 @@ class Recorder:
             return False
         return True
 
-    async def _write_all(self) -> None:
-        while True:
-            entry = self._next()
-            if entry is None:
-                self._filled.clear()
-                await self._filled.wait()
-                continue
-            self._writing += 1
-            try:
+    async def _write_some(self) -> None:
+        """As long as there are any, and room for one more writer."""
+        try:
+            while self._writing <= self._room() and (entry := self._next()) is not None:
+                if self.waiting and self._writing < self._room():
+                    self._filled.set()  # there is room for more writers by now
                 await self._write(entry)
-            finally:
-                self._writing -= 1
-                if not self._writing and not self.waiting:
-                    self._idle.set()
+        finally:
+            self._writing -= 1
+            if self.waiting:
+                self._filled.set()
+            elif not self._writing:
+                self._idle.set()
 
     def _next(self) -> Entry | None:
         lane = self._kept or self._droppable
@@ -220,7 +233,7 @@ class Recorder:
 
 
 def _written(time: datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return time.isoformat(timespec="microseconds")[: -len("+00:00")] + "Z"
 
 
 def _may_pass(error: Unreachable | ApiError) -> bool:

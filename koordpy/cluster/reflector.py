@@ -40,8 +40,8 @@ logger = logging.getLogger("koordpy.cluster")
 class Sink(Protocol[K_contra]):
     """Told what is in the collection. What cannot be decoded is told too: it exists."""
 
-    def replace(self, items: Sequence[K_contra | UndecodableObject]) -> None:
-        """This is everything that exists now."""
+    async def replace(self, items: Sequence[K_contra | UndecodableObject]) -> None:
+        """This is everything that exists now. Nothing is told meanwhile; if it is cancelled, it is told again."""
         ...
 
     def apply(self, change: ChangeType, item: K_contra | UndecodableObject) -> None:
@@ -156,7 +156,7 @@ class Reflector(Generic[K]):
         if not page.resource_version:
             raise Unreachable(f"the list of {self._kind.plural} has no resourceVersion")
         self._heard_at = asyncio.get_running_loop().time()
-        self._sink.replace(items)
+        await self._sink.replace(items)
         self._version, self._met = page.resource_version, demand
         self._listed.set()
 

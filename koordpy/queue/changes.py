@@ -30,9 +30,10 @@ def of_kind(kind: Kind, action: ActionType) -> ClusterEvent:
     return ClusterEvent(name if name in RESOURCES else f"{kind.plural}.{kind.version}.{kind.group}", action)
 
 
-def pod_events(old: Pod, new: Pod) -> list[ClusterEvent]:
+def pod_events(old: Pod, new: Pod, annotation_prefixes: tuple[str, ...] = ("",)) -> list[ClusterEvent]:
     """What an update of a Pod changed, one event for each thing that plugins look at.
 
+    annotation_prefixes: other annotations are nothing that anybody looks at.
     None at all if a Pod without a node only got another status: that is mostly our own word on it, and waking it for
     that would never end. A Pod on a node also changes with its status; what else changed is a plain Update.
     """
@@ -49,11 +50,16 @@ def pod_events(old: Pod, new: Pod) -> list[ClusterEvent]:
         actions.append(ActionType.UPDATE_POD_TOLERATION)
     if not actions:
         is_assigned = bool(new.spec.node_name)
-        same = (old.spec, before.annotations) == (new.spec, after.annotations)
+        annotations = _under(before.annotations, annotation_prefixes), _under(after.annotations, annotation_prefixes)
+        same = old.spec == new.spec and annotations[0] == annotations[1]
         if same and not (is_assigned and old.status != new.status):
             return []
         actions.append(ActionType.UPDATE)
     return [ClusterEvent(resource, action) for action in actions]
+
+
+def _under(annotations: Mapping[str, str], prefixes: tuple[str, ...]) -> dict[str, str]:
+    return {key: text for key, text in annotations.items() if key.startswith(prefixes)}
 
 
 def _asks_less(old: Pod, new: Pod) -> bool:

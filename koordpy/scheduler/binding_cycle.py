@@ -10,7 +10,7 @@ API server, before anybody else can lead.
 
 import asyncio
 import logging
-from dataclasses import replace
+from collections.abc import Mapping
 from random import Random
 from typing import Final
 
@@ -26,13 +26,17 @@ from koordpy.scheduler.outcome import Dropped, NotPlaced, Placed, Taken
 from koordpy.telemetry.logs import fields
 from koordpy.telemetry.metrics import Metrics
 from koordpy_api import Binding, Code, PreBindPlan, Status
-from koordpy_api.objects import Pod
+from koordpy_api.objects import ObjectMeta, Pod
 
 logger = logging.getLogger("koordpy.scheduler")
 
 MAX_BINDS_ON_THE_WIRE: Final = 32
+MOST_WANTING: Final = 1000
+"""A second of work for the API server. Further Pods are not tried: they would wait here, out of their order."""
+
 FIRST_RETRY_S: Final = 0.2
 LAST_RETRY_S: Final = 10.0
+_BOUND: Final = Status(Code.SUCCESS)
 
 
 class _BoundMeta(msgspec.Struct):
@@ -52,7 +56,7 @@ class _BoundPod(msgspec.Struct):
 
 
 class BindingCycle:
-    """Holds what every bind needs, and nothing of any bind."""
+    """Holds what every bind needs, and nothing of any bind. wanting: so many are on the wire, or wait for it."""
 
     def __init__(
         self, cluster: Cluster, cache: Cache, failure: FailureExit, metrics: Metrics, rng: Random, tenure: Term
@@ -64,6 +68,14 @@ class BindingCycle:
         self._metrics = metrics
         self._rng = rng
         self._wire = asyncio.Semaphore(MAX_BINDS_ON_THE_WIRE)
+        self.wanting = 0
+        self._has_room = asyncio.Event()
+
+    async def room(self) -> None:
+        """Returns once the wire keeps up with what was decided."""
+        while self.wanting >= MOST_WANTING:
+            self._has_room.clear()
+            await self._has_room.wait()
 
     async def bind(self, framework: Framework, placed: Placed) -> NotPlaced | Taken | Dropped | None:
         """Bind a Pod to the node that is held for it; None if it is bound."""
@@ -87,10 +99,10 @@ class BindingCycle:
         return None if status.code is Code.SUCCESS else NotPlaced.on_node(placed, status)
 
     async def _write(self, placed: Placed, binding: Binding, plan: PreBindPlan) -> Status | ApiError | Dropped:
-        pod, meta = placed.pod, placed.pod.metadata
-        request = BindRequest(meta.namespace, meta.name, meta.uid, binding.node_name, plan.pod.annotations)
+        pod = placed.pod
         wait_s, may_be_written = FIRST_RETRY_S, False
         while True:
+            self.wanting += 1
             try:
                 async with self._wire:
                     if not self._tenure.leads:
@@ -98,24 +110,28 @@ class BindingCycle:
                     # The API server would accept a node that does not exist.
                     if not may_be_written and not self._cache.has_node(binding.node_name):
                         return Status.error(f"node {binding.node_name} is gone")
-                    return await self._send(request)
+                    return await self._send(pod.metadata, binding.node_name, plan.pod.annotations)
             except (Unreachable, TooManyRequests) as error:
                 may_be_written = may_be_written or isinstance(error, Unreachable)
                 asked_for = error.retry_after_s if isinstance(error, TooManyRequests) else None
                 self._metrics.bind_retries.inc()
                 logger.warning("bind goes again", extra=fields(pod=pod.key, node=binding.node_name, why=str(error)))
+            finally:
+                self.wanting -= 1
+                self._has_room.set()
             await asyncio.sleep(max(asked_for or 0.0, wait_s * self._rng.uniform(0.5, 1.0)))
             wait_s = min(wait_s * 2, LAST_RETRY_S)
 
-    async def _send(self, request: BindRequest) -> Status | ApiError:
+    async def _send(self, meta: ObjectMeta, node_name: str, annotations: Mapping[str, str]) -> Status | ApiError:
         """What became of it; the server's own words if the race is lost: somebody else bound the Pod, or it is gone.
 
         Raises: Unreachable or TooManyRequests if the same request should be sent again.
         """
+        within_s = patience_s(self._tenure)
+        request = BindRequest(meta.namespace, meta.name, meta.uid, node_name, annotations, within_s)
         try:
-            within_s = patience_s(self._tenure)
             async with asyncio.timeout(within_s):
-                await self._cluster.bind(replace(request, within_s=within_s))
+                await self._cluster.bind(request)
         except TimeoutError:
             raise Unreachable("our lease runs out, and there is no answer yet") from None
         except TooManyRequests:
@@ -126,7 +142,7 @@ class BindingCycle:
             if error.status >= 500:
                 raise Unreachable(str(error)) from error  # it may have been carried out all the same
             return Status.error(f"binding rejected: {error}")
-        return Status(Code.SUCCESS)
+        return _BOUND
 
     async def _settle(self, request: BindRequest, refusal: ApiError) -> Status | ApiError:
         """409 or 404: an earlier try of ours may have come through without its answer; the Pod itself knows."""
@@ -140,7 +156,7 @@ class BindingCycle:
         if now.metadata.uid == request.uid and now.spec.node_name == request.node_name:
             wanted = request.annotations.items()
             if all((now.metadata.annotations or {}).get(key) == text for key, text in wanted):
-                return Status(Code.SUCCESS)
+                return _BOUND
         if now.metadata.uid != request.uid or now.spec.node_name:
             return refusal
         return Status.error(f"binding rejected: {refusal}")

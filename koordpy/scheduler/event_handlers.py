@@ -90,7 +90,7 @@ class PodEvents:
         if before is None or was_assumed or not old.spec.node_name:
             self.queue.happened(POD_ASSIGNED, None, pod)
         else:
-            for event in pod_events(old, pod):
+            for event in pod_events(old, pod, self.cache.annotation_prefixes):
                 self.queue.happened(event, old, pod)
 
     def _count_no_more(self, pod: Pod) -> None:

@@ -13,6 +13,7 @@ from koordpy.clock import Clock
 from koordpy.cluster.informer import Informer
 from koordpy.cluster.protocol import EVERYTHING, Cluster, Selection
 from koordpy.cluster.recorder import Recorder
+from koordpy.cluster.slimming import SlimPods
 from koordpy.cluster.tenure import FOREVER, Term, patience_s
 from koordpy.framework.measuring import SAMPLED_ATTEMPTS, Meter
 from koordpy.framework.runner import Framework
@@ -20,7 +21,7 @@ from koordpy.queue.backoff import Backoff
 from koordpy.queue.hints import Hints
 from koordpy.queue.pod_info import QueuedPodInfo
 from koordpy.queue.queue import SchedulingQueue
-from koordpy.scheduler.binding_cycle import BindingCycle
+from koordpy.scheduler.binding_cycle import MAX_BINDS_ON_THE_WIRE, BindingCycle
 from koordpy.scheduler.event_handlers import HANDLED_APART, NodeEvents, PodEvents, WakeUp
 from koordpy.scheduler.failure import FailureExit
 from koordpy.scheduler.invariants import Invariants, report_start
@@ -42,6 +43,8 @@ logger = logging.getLogger("koordpy.scheduler")
 UNFINISHED_PODS: Final = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
 DRAIN_S: Final = 15.0
 EVENTS_DRAIN_S: Final = 5.0
+EVENTS_ON_THE_WIRE: Final = 4
+"""So many at least, however many binds there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class Scheduler:
         for profile in profiles:
             profile.nodes.find = self.cache.node
         self.queue = self._queue(profiles, backoff)
-        self.recorder = Recorder(around.cluster, around.clock, around.hostname)
+        self.recorder = Recorder(around.cluster, around.clock, around.hostname, self._room_for_events)
         self._teller = Teller(around.metrics, around.clock, self.recorder, self._silences)
         self.is_ready = False
         self.is_settled = False
@@ -126,6 +129,11 @@ class Scheduler:
             for task in background:
                 task.cancel()
 
+    @property
+    def is_idle(self) -> bool:
+        """Is there nobody to be tried or bound at this moment?"""
+        return not self._binds and not self.queue.sizes()["active"]
+
     def lead(self) -> None:
         """Schedule from now on; until then it only watches. May be called twice."""
         self.around.metrics.is_leading = True
@@ -149,6 +157,7 @@ class Scheduler:
             await self._pods.confirm()
             logger.info("leading", extra=fields(**self.cache.sizes()))
         while True:
+            await self._binding.room()
             queued = await self.queue.pop()
             if not self.around.tenure.leads:
                 return  # somebody is about to stop us
@@ -261,10 +270,15 @@ class Scheduler:
     def _informer(self, kind: type[KubeObject], handlers: list[ObjectHandler[Any]]) -> Informer[Any]:
         selection = UNFINISHED_PODS if kind is Pod else EVERYTHING
         around = self.around
-        informer = Informer(around.cluster, kind, around.problems.report, self._jitter, selection)
+        slim = SlimPods(self.cache.annotation_prefixes) if kind is Pod else None
+        informer: Informer[Any] = Informer(around.cluster, kind, around.problems.report, self._jitter, selection, slim)
         for handler in handlers:
             informer.add_handler(handler)
         return informer
+
+    def _room_for_events(self) -> int:
+        """An Event costs the API server as much as a bind, and binds come first; but Events must get on, too."""
+        return max(MAX_BINDS_ON_THE_WIRE - self._binding.wanting, EVENTS_ON_THE_WIRE)
 
     def _silences(self) -> Mapping[str, float]:
         return {kind.KIND.plural: informer.silent_s for kind, informer in self.invariants.informers.items()}

@@ -43,11 +43,13 @@ class Teller:
         self.metrics.bound(queued.attempts, self.clock.monotonic() - since)
         if queued.was_flushed:
             self.metrics.scheduled_after_flush.inc()
-        planned_by = placed.state.get(PLANNED_BY)
-        decided = ",".join(planned_by or ())
-        said = fields(pod=pod.key, node=node_name, attempt=queued.attempts, plugin=decided, profile=framework.profile)
-        logger.info("pod bound", extra=said)
-        note = f"Successfully assigned {pod.key} to {node_name}"
+        key = pod.key
+        if logger.isEnabledFor(logging.INFO):
+            planned_by = placed.state.get(PLANNED_BY)
+            decided = ",".join(planned_by or ())
+            said = fields(pod=key, node=node_name, attempt=queued.attempts, plugin=decided, profile=framework.profile)
+            logger.info("pod bound", extra=said)
+        note = f"Successfully assigned {key} to {node_name}"
         self.recorder.record(pod, "Normal", "Scheduled", "Binding", note)
 
     def failed(self, framework: Framework, failed: NotPlaced, started: float) -> None:

@@ -6,6 +6,7 @@ environment, its annotations as a whole, or a request's body.
 
 import json
 import logging
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,8 +15,8 @@ from typing import Final, Literal
 LEVELS: Final = ("debug", "info", "warning", "error")
 Format = Literal["text", "json"]
 _FIELDS: Final = "fields"
-# Beside letters and digits, what a value may have and still be read again without quotes.
-_PLAIN: Final = frozenset("-_./:+@%,")
+# Letters, digits, and what else a value may have and still be read again without quotes.
+_PLAIN: Final = re.compile(r"[\w\-./:+@%,]+")
 
 
 def fields(**values: str | int | float) -> dict[str, object]:
@@ -25,6 +26,9 @@ def fields(**values: str | int | float) -> dict[str, object]:
 
 def set_up(level: str, form: Format = "text") -> None:
     """Log koordpy's own records at `level`, everyone else's from warning on."""
+    # No line of ours says which thread, process or line of code it comes from; to find out costs more than the rest.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # as Python's own logging HOWTO has it
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
@@ -67,13 +71,13 @@ def _fields_of(record: logging.LogRecord) -> Mapping[str, str | int | float]:
 
 
 def _time_of(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")[: -len("+00:00")] + "Z"
 
 
 def _quoted(value: str | int | float) -> str:
     """As it is if it is one word, else in quotes, so that the next field's beginning cannot be part of it."""
     text = str(value)
-    if text and all(each.isalnum() or each in _PLAIN for each in text):
+    if _PLAIN.fullmatch(text):
         return text
     return json.dumps(text, ensure_ascii=False)
 

@@ -47,7 +47,7 @@ def write(
     """Record first, then let the lane run until it is idle. Returns: what arrived."""
 
     async def main() -> Recorder:
-        recorder = Recorder(cluster, LoopClock(), "host", in_flight)
+        recorder = Recorder(cluster, LoopClock(), "host", lambda: in_flight)
         fill(recorder)
         task = asyncio.create_task(recorder.run())
         assert await recorder.drain(timeout_s=1000)
@@ -89,6 +89,46 @@ def test_an_event_says_who_did_what_to_which_pod_and_when() -> None:
     assert pod_name == "a"
     assert int(suffix, 16) > 0
     assert (recorder.written, recorder.dropped) == (1, 0)
+
+
+def test_a_bind_is_not_remembered_once_its_event_is_written() -> None:
+    """There are 50,000 of them, and none is said twice."""
+    recorder, _ = write(ScriptedCluster(), lambda recorder: record_all(recorder, map(str, range(50))))
+    assert not recorder._told
+
+
+def test_more_events_are_written_at_once_as_soon_as_there_is_more_room() -> None:
+    class Slow(ScriptedCluster):
+        under_way = most = 0
+
+        async def create(self, *args: Any, **options: Any) -> msgspec.Raw:
+            Slow.under_way += 1
+            Slow.most = max(Slow.most, Slow.under_way)
+            await asyncio.sleep(1)
+            Slow.under_way -= 1
+            return await super().create(*args, **options)
+
+    async def main() -> None:
+        room = 2
+        recorder = Recorder(Slow(), LoopClock(), "host", lambda: room)
+        record_all(recorder, map(str, range(100)))
+        task = asyncio.create_task(recorder.run())
+        await asyncio.sleep(3.5)
+        assert Slow.most == 2
+        room = 8
+        await asyncio.sleep(3.5)
+        assert Slow.most == 8
+        room, Slow.most = 1, 0
+        await asyncio.sleep(1)
+        Slow.most = 0
+        await asyncio.sleep(3)
+        assert Slow.under_way == 1
+        room = 100
+        assert await recorder.drain(timeout_s=10)
+        assert recorder.written == 100
+        task.cancel()
+
+    run(main())
 
 
 def test_events_of_the_same_moment_have_names_of_their_own() -> None:

@@ -244,7 +244,7 @@ def test_the_garbage_collector_runs_again_after_a_list() -> None:
     states: list[bool] = []
 
     class Watcher:
-        def replace(self, items: Sequence[Pod | UndecodableObject]) -> None:
+        async def replace(self, items: Sequence[Pod | UndecodableObject]) -> None:
             states.append(gc.isenabled())
 
         def apply(self, change: ChangeType, item: Pod | UndecodableObject) -> None: ...

@@ -36,6 +36,8 @@ _BROKEN: Final = (
 )
 # A plugin whose tokens are refused is not run again for every request.
 _RENEWAL_PAUSE_S: Final = 10.0
+# The official client is not asked again for every one of a thousand requests a second.
+_GOOD_FOR_S: Final = 1.0
 
 logger = logging.getLogger("koordpy.cluster")
 
@@ -51,11 +53,16 @@ class Credentials:
         self._configuration = configuration
         self._reload = reload
         self._authorization = ""
+        self._headers: dict[str, str] = {}
+        self._read_at_s = float("-inf")
         self._renewing = asyncio.Lock()
         self._renewed_at_s = float("-inf")
 
     async def headers(self) -> dict[str, str]:
         """Headers for one request; inside a cluster the official hook reads the token again each minute."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._read_at_s < _GOOD_FOR_S:
+            return self._headers
         try:
             settings = await self._configuration.auth_settings()
             value = settings["BearerToken"]["value"] if "BearerToken" in settings else None
@@ -64,7 +71,9 @@ class Credentials:
         except (ConfigException, OSError) as error:
             # Half-written at this moment, perhaps; the token we have is good for a while.
             logger.warning("the token cannot be read again, the last one is used: %s", error)
-        return {"Authorization": self._authorization} if self._authorization else {}
+        self._headers = {"Authorization": self._authorization} if self._authorization else {}
+        self._read_at_s = now_s
+        return self._headers
 
     async def renew(self, refused: str) -> bool:
         """Get new ones after `refused`, an Authorization header, met a 401. Returns: whether they are others now."""
@@ -83,6 +92,7 @@ class Credentials:
             if self._configuration.cert_file:
                 # Into the same context: connections that come to be from now on use them.
                 self.ssl_context.load_cert_chain(self._configuration.cert_file, self._configuration.key_file)
+            self._read_at_s = float("-inf")
             return (await self.headers()).get("Authorization", "") != refused
 
 

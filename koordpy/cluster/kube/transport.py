@@ -5,27 +5,32 @@ answer. It is sent once, but after a 401, which says that nothing was done, once
 """
 
 import asyncio
-import socket
+import re
 import ssl
-import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 
+from koordpy.cluster.kube.http1 import Answer, NotHttp
+from koordpy.cluster.kube.pool import CONNECT_TIMEOUT_S, Pool, watchful_socket
 from koordpy.cluster.protocol import api_error
 from koordpy.errors import Unreachable
 
-CONNECT_TIMEOUT_S: Final = 3.0
 REQUEST_TIMEOUT_S: Final = 30.0
 _UNAUTHORIZED: Final = 401
 _NOT_MODIFIED_OR_WORSE: Final = 300
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-# How long a connection may be silent before the kernel asks whether the other end is still there, how often it asks,
-# and how many times without an answer. A load balancer that forgot us is found after a minute, not after five.
-_KEEPALIVE: Final = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+# Compressing costs the API server and us more than a LAN does.
+_HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "koordpy"}
+# For aiohttp, zero is no limit at all.
+_SHORTEST_S: Final = 0.001
+_FOREIGN: Final = (aiohttp.ClientError, NotHttp, TimeoutError, OSError)
+_SENDABLE_PATH: Final = re.compile(r"[!-~]*")
 
 
 class Access(Protocol):
@@ -41,13 +46,30 @@ class Access(Protocol):
     async def renew(self, refused: str) -> bool: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    query: Mapping[str, str]
+    body: bytes | None
+    content_type: str
+
+
 class Transport:
-    """One session. `connections` bounds how many are open at once, watches included."""
+    """connections: so many may be open at once for requests, and as many for watches.
+
+    Requests go by connections of our own; those to a proxy, and watches, by aiohttp.
+    """
 
     def __init__(self, access: Access, connections: int = 128) -> None:
         self._access = access
         self._connections = connections
         self._session: aiohttp.ClientSession | None = None
+        self._pool: Pool | None = None
+        server = urlsplit(access.host)
+        self._prefix = server.path.rstrip("/")
+        fixed = {"Host": server.netloc.rpartition("@")[2], **_HEADERS}
+        self._fixed = "".join(f"{name}: {value}\r\n" for name, value in fixed.items())
 
     async def request(
         self,
@@ -59,23 +81,57 @@ class Transport:
         *,
         within_s: float | None = None,
     ) -> bytes:
-        """Send one request. within_s: a body does not leave, or goes on leaving, later than that.
+        """Send one request. within_s: nothing of it leaves, or goes on leaving, later than that.
 
         Raises: ApiError, Unreachable.
         """
-        headers = {"Content-Type": content_type} if body is not None else {}
         patience_s = REQUEST_TIMEOUT_S if within_s is None else min(REQUEST_TIMEOUT_S, within_s)
-        timeout = aiohttp.ClientTimeout(total=patience_s, sock_connect=CONNECT_TIMEOUT_S)
-        data = body if body is None or within_s is None else _PerishableBody(body, patience_s)
-        with _mapped(method, path):
-            try:
-                response = await self._send(method, path, headers, params=query, data=data, timeout=timeout)
-                async with response:
-                    return await response.read()
-            except BaseException:
-                if isinstance(data, _PerishableBody):
-                    data.recall()
-                raise
+        until = asyncio.get_running_loop().time() + patience_s
+        request = _Request(method, path, query, body, content_type)
+        send = self._send if self._access.proxy is None else self._send_by_proxy
+        try:
+            headers = await self._access.headers()
+            answer = await send(request, headers, until)
+            if answer.status == _UNAUTHORIZED and await self._access.renew(headers.get("Authorization", "")):
+                answer = await send(request, await self._access.headers(), until)
+        except _FOREIGN as error:
+            raise _unreachable(method, path, error) from error
+        if answer.status >= _NOT_MODIFIED_OR_WORSE:
+            raise api_error(answer.body, answer.status, _seconds(answer.retry_after))
+        return answer.body
+
+    async def _send(self, request: _Request, headers: Mapping[str, str], until: float) -> Answer:
+        if self._pool is None:
+            access = self._access
+            server = urlsplit(access.host)
+            tls = access.ssl_context if server.scheme == "https" else None
+            self._pool = Pool(server, tls, access.server_name, self._connections)
+        path, query, body = request.path, request.query, request.body
+        # Its parts come quoted; what is not even ASCII, and so could not be sent, is quoted here.
+        target = self._prefix + (path if _SENDABLE_PATH.fullmatch(path) else quote(path, safe="/%"))
+        if query:
+            target = f"{target}?{urlencode(query)}"
+        lines = "".join(f"{name}: {_one_line(value)}\r\n" for name, value in headers.items())
+        if body is not None:
+            lines = f"{lines}Content-Type: {request.content_type}\r\nContent-Length: {len(body)}\r\n"
+        head = f"{request.method} {target} HTTP/1.1\r\n{self._fixed}{lines}\r\n".encode("latin-1")
+        return await self._pool.exchange(head if body is None else head + body, until)
+
+    async def _send_by_proxy(self, request: _Request, headers: Mapping[str, str], until: float) -> Answer:
+        """Which aiohttp speaks with. Nothing of the request leaves, or goes on leaving, once this has ended."""
+        sent = {**headers} if request.body is None else {**headers, "Content-Type": request.content_type}
+        left_s = until - asyncio.get_running_loop().time()
+        timeout = aiohttp.ClientTimeout(total=max(left_s, _SHORTEST_S), sock_connect=CONNECT_TIMEOUT_S)
+        body = None if request.body is None else _PerishableBody(request.body, until)
+        try:
+            asked = self._ask(request.method, request.path, sent, params=request.query, data=body, timeout=timeout)
+            async with await asked as response:
+                text = response.headers.get("Retry-After", "")
+                return Answer(response.status, text, await response.read(), reusable=True)
+        except BaseException:
+            if body is not None:
+                body.recall()
+            raise
 
     def stream(
         self, path: str, query: Mapping[str, str] = _NOTHING
@@ -88,10 +144,9 @@ class Transport:
 
     @asynccontextmanager
     async def _stream(self, path: str, query: Mapping[str, str]) -> AsyncIterator[AsyncIterator[bytes]]:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
         with _mapped("GET", path):
             async with asyncio.timeout(REQUEST_TIMEOUT_S):
-                response = await self._send("GET", path, {}, params=query, timeout=timeout)
+                response = await self._open_stream(path, query)
         # Closed, not given back: the rest of the answer is still on its way.
         try:
             async with aclosing(_lines(response.content, path)) as lines:
@@ -103,28 +158,30 @@ class Transport:
                 response.connection.transport.abort()
             response.close()
 
+    async def _open_stream(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
+        """An open response below 300. Raises: ApiError, and aiohttp's own."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S)
+        headers = await self._access.headers()
+        response = await self._ask("GET", path, headers, params=query, timeout=timeout)
+        if response.status == _UNAUTHORIZED and await self._access.renew(headers.get("Authorization", "")):
+            response.close()
+            response = await self._ask("GET", path, await self._access.headers(), params=query, timeout=timeout)
+        if response.status >= _NOT_MODIFIED_OR_WORSE:
+            async with response:
+                text = response.headers.get("Retry-After", "")
+                raise api_error(await response.read(), response.status, _seconds(text))
+        return response
+
     async def close(self) -> None:
-        """Drop every connection. May be called twice; a request after it opens a new session."""
+        """Drop every connection. May be called twice; a request after it opens new ones."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
-            await asyncio.sleep(0)  # what was aborted is closed in the loop's next turn
+        if self._pool is not None:
+            self._pool.close()
+        await asyncio.sleep(0)  # what was aborted is closed in the loop's next turn
 
-    async def _send(self, method: str, path: str, extra: Mapping[str, str], **rest: Any) -> aiohttp.ClientResponse:
-        """An open response below 300. Raises: ApiError, and aiohttp's own."""
-        headers = await self._access.headers()
-        response = await self._send_once(method, path, {**headers, **extra}, **rest)
-        if response.status == _UNAUTHORIZED and await self._access.renew(headers.get("Authorization", "")):
-            response.close()
-            response = await self._send_once(method, path, {**await self._access.headers(), **extra}, **rest)
-        if response.status >= _NOT_MODIFIED_OR_WORSE:
-            async with response:
-                raise api_error(await response.read(), response.status, _retry_after_s(response))
-        return response
-
-    async def _send_once(
-        self, method: str, path: str, headers: Mapping[str, str], **rest: Any
-    ) -> aiohttp.ClientResponse:
+    async def _ask(self, method: str, path: str, headers: Mapping[str, str], **rest: Any) -> aiohttp.ClientResponse:
         if self._session is None:
             self._session = self._open()
         access = self._access
@@ -141,28 +198,23 @@ class Transport:
 
     def _open(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
-            limit=self._connections, ssl=self._access.ssl_context, socket_factory=_watchful_socket
+            limit=self._connections, ssl=self._access.ssl_context, socket_factory=watchful_socket
         )
         return aiohttp.ClientSession(
-            connector=connector,
-            # Compressing costs the API server and us more than a LAN does.
-            headers={"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "koordpy"},
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=2**18,
+            connector=connector, headers=_HEADERS, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=2**18
         )
 
 
 class _PerishableBody(aiohttp.BytesPayload):
     """A body that is not written once its time is over, and of which nothing more is delivered after `recall`."""
 
-    def __init__(self, body: bytes, patience_s: float) -> None:
+    def __init__(self, body: bytes, until: float) -> None:
         super().__init__(body)
-        self._until = asyncio.get_running_loop().time() + patience_s
+        self._until = until
         self._transport: asyncio.Transport | None = None
 
     async def write_with_length(self, writer: Any, content_length: int | None) -> None:
-        # The last moment before the bytes are the kernel's. This process may have been stopped for a minute since the
-        # request was begun, and a connection that has come up meanwhile is served before any timeout.
+        # The last moment before the bytes are the kernel's; see pool.py.
         if asyncio.get_running_loop().time() >= self._until:
             raise TimeoutError("too late to be sent")
         self._transport = getattr(writer, "transport", None)
@@ -178,8 +230,12 @@ class _PerishableBody(aiohttp.BytesPayload):
 def _mapped(method: str, path: str) -> Iterator[None]:
     try:
         yield
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise Unreachable(f"{method} {path}: {str(error) or type(error).__name__}") from error
+    except _FOREIGN as error:
+        raise _unreachable(method, path, error) from error
+
+
+def _unreachable(method: str, path: str, error: Exception) -> Unreachable:
+    return Unreachable(f"{method} {path}: {str(error) or type(error).__name__}")
 
 
 async def _lines(content: aiohttp.StreamReader, path: str) -> AsyncGenerator[bytes, None]:
@@ -200,20 +256,12 @@ async def _lines(content: aiohttp.StreamReader, path: str) -> AsyncGenerator[byt
         yield b"".join(parts)
 
 
-def _watchful_socket(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    # What is not on the wire yet when a connection is closed never gets there. The kernel would try for minutes, and a
-    # bind that we have given up would be carried out when the lease is another's.
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    for name, value in _KEEPALIVE:
-        if hasattr(socket, name):  # not everywhere by these names
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made
+def _one_line(value: str) -> str:
+    if "\r" in value or "\n" in value:
+        raise OSError("a header of more than one line")
+    return value
 
 
-def _retry_after_s(response: aiohttp.ClientResponse) -> float | None:
+def _seconds(text: str) -> float | None:
     """Retry-After as API servers send it, in seconds; a date, which proxies may send, is not understood."""
-    text = response.headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else None
