@@ -5,9 +5,10 @@ import logging
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random, SystemRandom
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -48,6 +49,11 @@ def scheduler(
 
     Each option can also be given as KOORDPY_CONFIG, KOORDPY_KUBECONFIG, …; the command line comes first.
     """
+    _run(dict(locals()))
+
+
+def _run(flags: Mapping[str, object]) -> NoReturn:
+    """flags: option → what was given, or None."""
     # Importing and reading lists takes seconds; whoever ends the process before it schedules anything ends it well.
     if threading.current_thread() is threading.main_thread():  # elsewhere Python allows no handler
         signal.signal(signal.SIGTERM, lambda _signum, _frame: sys.exit(0))
@@ -57,18 +63,6 @@ def scheduler(
     from koordpy.framework.registry import Registry
     from koordpy.telemetry import logs
 
-    flags = {
-        "config": config,
-        "kubeconfig": kubeconfig,
-        "embedded": embedded,
-        "serve": serve,
-        "bind_address": bind_address,
-        "port": port,
-        "seed": seed,
-        "check_invariants": check_invariants,
-        "log_level": log_level,
-        "log_format": log_format,
-    }
     settings = read_settings(flags)
     logs.set_up(settings.log_level, settings.log_format)
     registry = Registry()

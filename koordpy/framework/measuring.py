@@ -95,9 +95,9 @@ class Meter:
                 cell = cells[status] = self._points.plugin_duration.labels(plugin, name, status)
             cell.observe(seconds)
 
-        if hook_name in AWAITABLE_HOOKS:
-            return _awaitable(hook, observe, now)
-        return _every_sixteenth(hook, observe, now) if hook_name in _PER_NODE else _each(hook, observe, now)
+        if hook_name in _PER_NODE:
+            return _every_sixteenth(hook, observe, now)
+        return _each(hook, observe, now, may_await=hook_name in AWAITABLE_HOOKS)
 
 
 class Measured(Protocol):
@@ -154,7 +154,9 @@ Observe = Callable[[object, float], None]
 _BROKEN: Final = Status.error("")
 
 
-def _each(hook: Callable[..., Any], observe: Observe, now: Callable[[], float]) -> Callable[..., Any]:
+def _each(
+    hook: Callable[..., Any], observe: Observe, now: Callable[[], float], *, may_await: bool = False
+) -> Callable[..., Any]:
     @functools.wraps(hook)
     def call(*args: object) -> Any:
         started = now()
@@ -163,22 +165,7 @@ def _each(hook: Callable[..., Any], observe: Observe, now: Callable[[], float]) 
         except BaseException:
             observe(_BROKEN, started)
             raise
-        observe(answer, started)
-        return answer
-
-    return call
-
-
-def _awaitable(hook: Callable[..., Any], observe: Observe, now: Callable[[], float]) -> Callable[..., Any]:
-    @functools.wraps(hook)
-    def call(*args: object) -> Any:
-        started = now()
-        try:
-            answer = hook(*args)
-        except BaseException:
-            observe(_BROKEN, started)
-            raise
-        if inspect.isawaitable(answer):
+        if may_await and inspect.isawaitable(answer):
             return _awaited(answer, observe, started)
         observe(answer, started)
         return answer

@@ -121,6 +121,7 @@ def test_both_shapes_say_the_same_through_a_life_of_nodes_and_pods(
     added: dict[str, Any], first: list[Node], asked: list[dict[str, Any]], happening: list[Any]
 ) -> None:
     harness = CycleHarness((), build_profile(["PrioritySort", *PLUGINS, "DefaultBinder"], args=added))
+    assert_all_have_both(harness)
     life = _Life(harness)
     wanting = [pod_of(spec, f"asked-{number}") for number, spec in enumerate(asked)]
     for event in [*first, *happening]:
@@ -131,6 +132,13 @@ def test_both_shapes_say_the_same_through_a_life_of_nodes_and_pods(
                 same_verdicts(harness, plugin, pod)
                 same_scores(harness, plugin, pod)
                 same_scores(harness, plugin, pod, rows=range(0, count, 2))
+
+
+def assert_all_have_both(harness: CycleHarness) -> None:
+    """Else there would be nothing to compare."""
+    for each, at_once in (("filter", "filter_nodes"), ("score", "score_nodes")):
+        chains = harness.framework.chains
+        assert {name for name, _ in chains[each]} == {name for name, _ in chains[at_once]}
 
 
 class _Life:

@@ -92,15 +92,6 @@ def non_zero_requests(pod: Pod) -> Counted:
     return counted(pod).non_zero
 
 
-def scored_requests(pod: Pod) -> Counted:
-    """What a Pod that looks for a node counts where a node is scored by how full it would be, zeros included.
-
-    As pod_requests, but cpu and memory have the defaults of non_zero_requests, and amounts that the Pod sets itself do
-    not count: upstream leaves them out of just this. Source: noderesources (calculatePodResourceRequest of Fit).
-    """
-    return counted(pod).scored
-
-
 def held_requests(pod: Pod) -> tuple[Counted, Counted]:
     """What a Pod counts on its node: as pod_requests, and as non_zero_requests.
 

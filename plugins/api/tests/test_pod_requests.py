@@ -10,11 +10,11 @@ from koordpy_api import QuantityError
 from koordpy_api.objects import Pod
 from koordpy_api.resources import (
     add,
+    counted,
     held_requests,
     non_zero_requests,
     parse_amounts,
     pod_requests,
-    scored_requests,
     subtract,
 )
 
@@ -192,7 +192,7 @@ def test_scoring_counts_defaults_for_what_a_container_does_not_mention(
 def test_what_a_pod_counts_where_a_node_is_scored_by_how_full_it_is(
     pod: dict[str, Any], expected: dict[str, int]
 ) -> None:
-    assert scored_requests(make_pod(**pod)) == expected
+    assert counted(make_pod(**pod)).scored == expected
 
 
 def status(name: str = "main", **amounts: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Kept true by Device objects, by pods with an allocation annotation, and by Reser
 node on which the Pod counts. Running sums answer the scheduler; `recount` adds the records up again.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from koordpy_api.errors import AnnotationError, Problem
@@ -222,11 +222,6 @@ class DeviceCache:
             for node, book in self._books.items()
             if book.has_device and node in self._nodes
         ]
-
-    def records_on(self, node: str) -> Iterator[Record]:
-        """What each Pod holds of this node."""
-        if (book := self._books.get(node)) is not None:
-            yield from book.records.values()
 
     def knows(self, node: str, uid: str) -> bool:
         """Does the Pod hold something of this node, be it that nobody knows what?"""

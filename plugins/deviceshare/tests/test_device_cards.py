@@ -246,5 +246,5 @@ def test_virtual_functions_that_pods_hold_are_known() -> None:
     for pod in pods:
         host.see(pod)
     host.lose(pods[0])
-    (record,) = host.plugin.books.records_on("node")
+    (record,) = host.plugin.books.books["node"].records.values()
     assert [vf.bus_id for vf in record.devices["rdma"][0].vfs] == ["x"]

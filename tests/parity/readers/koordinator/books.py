@@ -117,7 +117,7 @@ def answer_of(stage: Stage) -> Answer:
 def _by_pod(books: DeviceCache) -> Answer:
     held: dict[str, dict[str, dict[int, dict[str, int]]]] = {}
     vfs: dict[str, dict[int, list[str]]] = {}
-    for record in books.records_on(NODE):
+    for record in books.books[NODE].records.values() if NODE in books.books else ():
         for kind, devices in record.devices.items():
             held.setdefault(kind, {})[record.pod] = {each.minor: dict(each.resources) for each in devices}
             for each in devices:
