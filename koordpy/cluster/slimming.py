@@ -38,7 +38,7 @@ class SlimPods:
 
     def __init__(self, annotation_prefixes: tuple[str, ...]) -> None:
         self._annotation_prefixes = annotation_prefixes
-        self._parts: dict[bytes, Any] = {}
+        self._parts: dict[tuple[type, bytes], Any] = {}
         self._encode: Final[Callable[[object], bytes]] = msgspec.msgpack.Encoder().encode
 
     def share(self, obj: Pod) -> Pod:
@@ -64,7 +64,7 @@ class SlimPods:
         return obj if len(kept) == len(meta.annotations) else replace(obj, metadata=replace(meta, annotations=kept))
 
     def _shared(self, part: T) -> T:
-        key = self._encode(part)
+        key = type(part), self._encode(part)  # a label and a status may be the same bytes
         known: T | None = self._parts.get(key)
         if known is None:
             if len(self._parts) >= _MOST:

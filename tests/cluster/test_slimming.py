@@ -57,3 +57,11 @@ def test_more_templates_than_can_be_remembered_change_nothing_but_memory(monkeyp
     for number in range(100):
         pod = decoded(f"p{number}", labels={"number": str(number)})
         assert slim.share(pod) == pod
+
+
+def test_a_label_and_a_status_that_say_the_same_are_two_things() -> None:
+    slim = SlimPods(PREFIXES)
+    labelled, waiting = decoded("a", labels={"phase": "Pending"}), decoded("b")
+    waiting = msgspec.structs.replace(waiting, status=msgspec.structs.replace(waiting.status, phase="Pending"))
+    assert [slim.share(pod) for pod in (labelled, waiting, labelled)] == [labelled, waiting, labelled]
+    assert slim.share(waiting).status.phase == "Pending"
