@@ -21,6 +21,12 @@ ANSWERS = {
 }
 
 
+def test_an_interim_answer_is_none_even_if_the_connection_then_ends() -> None:
+    reader = AnswerReader()
+    assert reader.feed(b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n") is None
+    assert reader.end() is None
+
+
 def read(pieces: list[bytes]) -> list[Answer]:
     reader = AnswerReader()
     found = [reader.feed(piece) for piece in pieces]

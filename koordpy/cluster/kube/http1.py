@@ -90,6 +90,7 @@ class AnswerReader:
     def on_message_complete(self) -> None:
         status = self._parser.get_status_code()
         if status < 200:
+            self._has_head = False
             return  # an interim answer; the true one is still to come
         body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._answer = Answer(status, self._retry_after, body, self._parser.should_keep_alive())
