@@ -152,7 +152,10 @@ class BindingCycle:
             return refusal
         except ClusterError as error:
             raise Unreachable(str(error)) from error
-        now = msgspec.json.decode(raw, type=_BoundPod)
+        try:
+            now = msgspec.json.decode(raw, type=_BoundPod)
+        except msgspec.DecodeError as error:
+            raise Unreachable(f"what was read is no Pod: {error}") from error
         if now.metadata.uid == request.uid and now.spec.node_name == request.node_name:
             wanted = request.annotations.items()
             if all((now.metadata.annotations or {}).get(key) == text for key, text in wanted):

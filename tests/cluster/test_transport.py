@@ -299,7 +299,7 @@ def test_a_401_that_stays_is_an_answer(renewed: str | None) -> None:
 class Wire:
     """Notes the requests that a KubeCluster sends, and answers each the same."""
 
-    def __init__(self, body: str = "{}") -> None:
+    def __init__(self, body: str = '{"metadata": {}}') -> None:
         self.requests: list[tuple[str, str, dict[str, str], Any, str]] = []
         self._body = body
 
@@ -373,7 +373,7 @@ def test_a_name_stays_one_part_of_the_path_whatever_stands_in_it() -> None:
 
     async def note(request: web.Request) -> web.Response:
         asked.append(request.raw_path)
-        return web.Response(text="{}")
+        return web.Response(text='{"metadata": {}}')
 
     async def ask(cluster: KubeCluster) -> None:
         await cluster.get(Pod.KIND, "../x", "Foo Bar/..")
@@ -449,3 +449,15 @@ def test_what_no_api_server_says_is_unreachable(body: str) -> None:
         over(Wire(body), lambda cluster: cluster.list(Node.KIND))
     with pytest.raises(Unreachable, match="not an API server's"):
         over(Wire(body), watch)
+
+
+@pytest.mark.parametrize("body", ["<html>come back later</html>", "[]", "{}", '{"metadata": null}'])
+def test_what_is_no_object_is_no_answer(body: str) -> None:
+    for ask in (
+        lambda cluster: cluster.get(Pod.KIND, "ns", "a"),
+        lambda cluster: cluster.patch(Pod.KIND, "ns", "a", {}),
+        lambda cluster: cluster.create(Pod.KIND, "ns", {}),
+        lambda cluster: cluster.update(Pod.KIND, "ns", "a", {}),
+    ):
+        with pytest.raises(Unreachable, match="is not an API server's"):
+            over(Wire(body), ask)

@@ -31,6 +31,13 @@ class _ListBody(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw] | None = None
 
 
+class _Object(msgspec.Struct, frozen=True):
+    """Of whatever is stored, that it is an object at all."""
+
+    metadata: dict[str, msgspec.Raw]
+
+
+_OBJECT: Final = msgspec.json.Decoder(_Object)
 _LIST: Final = msgspec.json.Decoder(_ListBody)
 _EVENT: Final = msgspec.json.Decoder(WatchEvent)
 
@@ -80,7 +87,7 @@ class KubeCluster:
             yield events
 
     async def get(self, kind: Kind, namespace: str, name: str) -> msgspec.Raw:
-        return msgspec.Raw(await self._transport.request("GET", _path(kind, namespace, name)))
+        return await self._object("GET", _path(kind, namespace, name))
 
     async def bind(self, request: BindRequest) -> None:
         metadata: dict[str, Any] = {"namespace": request.namespace, "name": request.name}
@@ -112,16 +119,16 @@ class KubeCluster:
     ) -> msgspec.Raw:
         path = _path(kind, namespace, name, subresource)
         content_type = _STRATEGIC if strategic else _MERGE
-        return msgspec.Raw(await self._transport.request("PATCH", path, body=_encode(body), content_type=content_type))
+        return await self._object("PATCH", path, body=_encode(body), content_type=content_type)
 
     async def create(self, kind: Kind, namespace: str, body: Mapping[str, object]) -> msgspec.Raw:
-        return msgspec.Raw(await self._transport.request("POST", _path(kind, namespace), body=_encode(body)))
+        return await self._object("POST", _path(kind, namespace), body=_encode(body))
 
     async def update(
         self, kind: Kind, namespace: str, name: str, body: Mapping[str, object], *, subresource: str = ""
     ) -> msgspec.Raw:
         path = _path(kind, namespace, name, subresource)
-        return msgspec.Raw(await self._transport.request("PUT", path, body=_encode(body)))
+        return await self._object("PUT", path, body=_encode(body))
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, grace_s: int | None = None, uid: str = "") -> None:
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
@@ -133,6 +140,12 @@ class KubeCluster:
 
     async def close(self) -> None:
         await self._transport.close()
+
+    async def _object(self, method: str, path: str, **more: Any) -> msgspec.Raw:
+        """One object, as it is stored now."""
+        body = await self._transport.request(method, path, **more)
+        _decoded(_OBJECT, body, path, method)
+        return msgspec.Raw(body)
 
 
 async def _events(lines: AsyncIterator[bytes], path: str) -> AsyncGenerator[WatchEvent, None]:
@@ -160,9 +173,9 @@ def _encode(body: Mapping[str, object]) -> bytes:
     return msgspec.json.encode(body)
 
 
-def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, path: str) -> T:
+def _decoded(decoder: msgspec.json.Decoder[T], body: bytes, path: str, method: str = "GET") -> T:
     """Not one object that is wrong, which is the reader's affair, but the envelope: no API server sent this."""
     try:
         return decoder.decode(body)
     except msgspec.DecodeError as error:
-        raise Unreachable(f"GET {path}: the answer is not an API server's: {error}") from error
+        raise Unreachable(f"{method} {path}: the answer is not an API server's: {error}") from error
