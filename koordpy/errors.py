@@ -12,9 +12,15 @@ KoordpyError
         └── TooManyRequests 429: come back after retry_after_s
 """
 
+import asyncio
 from collections.abc import Mapping
+from typing import Final
 
 from koordpy_api import Problem
+
+# Two of them are no Exception: where nothing awaits, a cancellation can only have been raised by the plugin itself.
+PLUGIN_FAULTS: Final = (Exception, SystemExit, GeneratorExit, asyncio.CancelledError)
+"""What a plugin's code may raise and is blamed for; the host goes on."""
 
 
 class KoordpyError(Exception):

@@ -15,6 +15,7 @@ from koordpy.cluster.decoding import ObjectDecoder, Report, UndecodableObject
 from koordpy.cluster.protocol import EVERYTHING, Cluster, Selection
 from koordpy.cluster.reflector import EVENTS_PER_TURN, ChangeType, Reflector
 from koordpy.cluster.slimming import Slimming
+from koordpy.errors import PLUGIN_FAULTS
 from koordpy_api import ObjectHandler
 from koordpy_api.objects import KubeObject
 
@@ -135,10 +136,10 @@ class Informer(Generic[K]):
         for handler in self._handlers:
             try:
                 call(handler)
-            except Exception as error:  # noqa: BLE001  a plugin's handler may raise anything, and the watch must go on
+            except PLUGIN_FAULTS as error:  # it is a plugin's, and the watch must go on
                 self._note(handler, error)
 
-    def _note(self, handler: ObjectHandler[K], error: Exception) -> None:
+    def _note(self, handler: ObjectHandler[K], error: BaseException) -> None:
         """Count it; log it once for each place, since the next thousand objects may fail there too."""
         self.handler_failures += 1
         frame = error.__traceback__

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
+from koordpy.errors import PLUGIN_FAULTS as PLUGIN_FAULTS
 from koordpy_api import Code, Status
 from koordpy_api.status import SKIP
 
@@ -18,8 +19,6 @@ logger = logging.getLogger("koordpy.framework")
 Chain = tuple[tuple[str, Callable[..., Any]], ...]
 """(plugin, bound hook) pairs in profile order."""
 
-# Two of them are no Exception: where nothing awaits, a cancellation can only have been raised by the plugin itself.
-PLUGIN_FAULTS: Final = (Exception, SystemExit, GeneratorExit, asyncio.CancelledError)
 UNSPEAKABLE: Final = " (whose text cannot be made)"
 
 

@@ -1,12 +1,12 @@
 """Which cluster event may help which refused pod. Source: pkg/scheduler/backend/queue (isPodWorthRequeuing)."""
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
 
+from koordpy.errors import PLUGIN_FAULTS
 from koordpy.queue.pod_info import QueuedPodInfo
 from koordpy_api import ClusterEvent, QueueingHint
 from koordpy_api.events import HintFunction
@@ -78,8 +78,6 @@ class Concern:
 
 
 _NOBODY: Final = frozenset[str]()
-# Two of them are no Exception: where nothing awaits, a cancellation can only have been raised by the plugin itself.
-_FAULTS: Final = (Exception, SystemExit, GeneratorExit, asyncio.CancelledError)
 
 
 class Hints:
@@ -147,7 +145,7 @@ class Hints:
             if not isinstance(answer, QueueingHint):
                 raise TypeError(f"{answer!r} is no QueueingHint")
             said = "Queue" if answer is QueueingHint.QUEUE else "QueueSkip"
-        except _FAULTS:
+        except PLUGIN_FAULTS:
             first = plugin not in self._complained
             self._complained.add(plugin)
             logger.error("plugin %s failed in its hint for %s", plugin, concern.label, exc_info=first)

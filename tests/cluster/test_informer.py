@@ -162,6 +162,23 @@ class Raising(Diary):
         raise KeyError(new.key)
 
 
+class Quitting(Raising):
+    """Raises what is no Exception."""
+
+    def added(self, obj: KubeObject) -> None:
+        raise SystemExit(obj.key)
+
+    def updated(self, old: KubeObject, new: KubeObject) -> None:
+        raise asyncio.CancelledError(new.key)
+
+
+def test_a_handler_that_wants_to_end_everything_ends_nothing() -> None:
+    changed = event("MODIFIED", pod("a", "2"))
+    follow = Follow([page([pod("a", "1")], "1")], [[changed]], Quitting())
+    assert follow.diary.lines == ["added default/a@1", "updated default/a@1 to default/a@2"]
+    assert follow.informer.handler_failures == 2
+
+
 def test_a_handler_that_raises_stops_neither_the_watch_nor_the_next_handler(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR, logger="koordpy.cluster"):
         follow = Follow(
