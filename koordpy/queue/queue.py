@@ -30,7 +30,6 @@ MAX_IN_UNSCHEDULABLE_S: Final = 300.0
 
 # Why a pod moves, beside the cluster's events; upstream's labels.
 ADDED: Final = "UnschedulablePodAdd"
-UPDATED: Final = "UnschedulablePodUpdate"
 BACKOFF_OVER: Final = "BackoffComplete"
 POPPED_EARLY: Final = "PopFromBackoffQ"
 FLUSHED: Final = "UnschedulableTimeout"

@@ -225,8 +225,10 @@ class Scheduler:
 
     def _warn(self, queued: QueuedPodInfo) -> None:
         """Once a Pod, of what in it counts for nothing because it cannot be read."""
+        if queued.was_warned:
+            return
         problem = read_priority(queued.pod.metadata.labels)
-        if isinstance(problem, Problem) and not queued.was_warned:
+        if isinstance(problem, Problem):
             queued.was_warned = True
             self.recorder.record(queued.pod, "Warning", "InvalidPriority", "Scheduling", str(problem))
 
