@@ -14,6 +14,7 @@ Source: pkg/scheduler/backend/queue (scheduling_queue.go).
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final
 
 from koordpy.clock import Clock
@@ -142,10 +143,11 @@ class SchedulingQueue:
         if (concern := self._hints.concern(event)) is None:
             return
         began = self._clock.monotonic()
-        for waiting in (self._unschedulable, self._gated):
-            for queued in [each for each in waiting.values() if self._hints.may_help(each, concern)]:
-                if allow is None or allow(queued.pod):
-                    self._requeue(queued, self._hints.worth(queued, concern, old, new), concern.label)
+        # All before any is moved: one that is gated now has been asked about.
+        waiting = chain(self._unschedulable.values(), self._gated.values())
+        for queued in [each for each in waiting if self._hints.may_help(each, concern)]:
+            if allow is None or allow(queued.pod):
+                self._requeue(queued, self._hints.worth(queued, concern, old, new), concern.label)
         self._in_flight.record(Happening(concern, concern.label, old, new))
         self._meter.event_handled(concern.label, self._clock.monotonic() - began)
 

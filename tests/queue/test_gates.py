@@ -129,6 +129,20 @@ def test_a_pod_that_failed_may_be_gated_on_its_way_back() -> None:
     play(scene)
 
 
+def test_a_pod_that_a_change_brings_to_its_gate_is_asked_about_once() -> None:
+    async def scene(room: GatedRoom) -> None:
+        room.closed = False
+        await room.refuse(held())
+        room.closed = True
+        await asyncio.sleep(2)
+        room.asked.clear()
+        room.change()
+        assert room.queue.sizes()["gated"] == 1
+        assert room.asked == ["web"]
+
+    play(scene)
+
+
 def test_an_unschedulable_pod_is_asked_before_it_is_woken_and_after_five_minutes() -> None:
     async def scene(room: GatedRoom) -> None:
         room.closed = False
