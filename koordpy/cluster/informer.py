@@ -85,8 +85,8 @@ class Informer(Generic[K]):
         Others get their turn every so often: 50,000 Pods take seconds until every handler has heard of them.
         """
         # First what is gone, so that no handler sees two objects hold what only one can.
-        listed = {item.key for item in items}
-        gone = [key for key in self._objects if key not in listed]
+        listed = {item.key: _uid(item) for item in items}
+        gone = [key for key, known in self._objects.items() if _is_another(known, listed.get(key))]
         for number, key in enumerate(gone, 1):
             self._remove(key)
             if number % EVENTS_PER_TURN == 0:
@@ -112,9 +112,8 @@ class Informer(Generic[K]):
         return before.isdecimal() and now.isdecimal() and int(now) < int(before)
 
     def _put(self, item: K | UndecodableObject) -> None:
-        uid = item.uid if isinstance(item, UndecodableObject) else item.metadata.uid
         old = self._objects.get(item.key)
-        if old is not None and uid and old.metadata.uid != uid:
+        if old is not None and _is_another(old, _uid(item)):
             # Deleted and created again, and we have seen only the second.
             self._remove(item.key)
             old = None
@@ -150,6 +149,16 @@ class Informer(Generic[K]):
             return
         self._logged.add(place)
         logger.error("%s: the handler %r failed; the watch goes on", self._kind.plural, handler, exc_info=error)
+
+
+def _uid(item: KubeObject | UndecodableObject) -> str:
+    """ "" if it cannot be read."""
+    return item.uid if isinstance(item, UndecodableObject) else item.metadata.uid
+
+
+def _is_another(known: KubeObject, uid: str | None) -> bool:
+    """Is the object that we know gone, now that its key belongs to this one, or, if that is None, to nobody?"""
+    return uid is None or (uid != "" and known.metadata.uid != uid)
 
 
 def _same_version(old: KubeObject, new: KubeObject) -> bool:

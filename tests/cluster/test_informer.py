@@ -139,6 +139,14 @@ def test_an_unreadable_item_of_a_new_list_still_exists() -> None:
     assert follow.diary.lines == ["added default/a@1", "added default/b@1", "deleted default/b@1"]
 
 
+def test_an_object_whose_name_is_anothers_now_is_gone_before_anything_of_a_new_list_comes() -> None:
+    follow = Follow(
+        [page([pod("b", "1", uid="old")], "1"), page([pod("a", "4"), pod("b", "3", uid="new")], "5")],
+        [EXPIRY],
+    )
+    assert follow.diary.lines == ["added default/b@1", "deleted default/b@1", "added default/a@4", "added default/b@3"]
+
+
 def test_an_unreadable_object_that_is_deleted_is_gone() -> None:
     follow = Follow([page([pod("a", "1")], "1")], [[event("DELETED", pod("a", "2", **UNREADABLE))]])
     assert follow.diary.lines == ["added default/a@1", "deleted default/a@1"]
