@@ -69,6 +69,8 @@ class LeaderThread:
             asyncio.run(self._main())
         except Exception as error:
             logger.exception("the election ended")
+            while isinstance(error, ExceptionGroup):  # of the tasks in which it is run
+                error = error.exceptions[0]
             self._on_lost(f"the election ended: {type(error).__name__}: {error}")
         finally:
             self._started.set()
