@@ -121,8 +121,8 @@ def test_an_expired_version_lists_again_and_tells_only_the_difference(expiry: Se
     assert lines[:4] == [f"added default/{name}" for name in ("kept@1", "changed@2", "gone@3", "new-uid@4")]
     assert lines[4:] == [
         "deleted default/gone@3",
-        "updated default/changed@2 to default/changed@12",
         "deleted default/new-uid@4",
+        "updated default/changed@2 to default/changed@12",
         "added default/new-uid@13",
         "added default/new@14",
     ]
