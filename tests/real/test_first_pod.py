@@ -75,7 +75,7 @@ def test_input_01_is_bound_with_its_annotation(
 
 
 def test_a_pod_that_does_not_fit_has_its_condition_and_its_event(
-    control_plane: ControlPlane, namespace: str, scheduler: SchedulerProcess
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     for index, cpu in enumerate(["8", "1"]):
         control_plane.create(node_manifest(f"{namespace}-{index}", cpu=cpu))
@@ -83,8 +83,9 @@ def test_a_pod_that_does_not_fit_has_its_condition_and_its_event(
     containers = [{"requests": {"cpu": "2"}, "limits": {NVIDIA_GPU: "2"}}]
     control_plane.create(pod_manifest("too-big", namespace=namespace, containers=containers))
 
-    refused = wait_refused(control_plane, namespace, "too-big")
-    wait_until("the Event", lambda: bool(events(control_plane, namespace, "too-big")))
+    with running_scheduler(control_plane, tmp_path / "scheduler.log"):  # its first list holds both nodes
+        refused = wait_refused(control_plane, namespace, "too-big")
+        wait_until("the Event", lambda: bool(events(control_plane, namespace, "too-big")))
 
     (event,) = events(control_plane, namespace, "too-big")
     shown = {key: event[key] for key in ("type", "reason", "action", "note", "reportingController")}
@@ -211,7 +212,7 @@ def test_a_pod_that_ends_or_is_deleted_frees_its_card(
 
 
 def test_other_schedulers_pods_are_left_alone_but_counted(
-    control_plane: ControlPlane, namespace: str, scheduler: SchedulerProcess
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
 ) -> None:
     node = f"{namespace}-small"
     control_plane.create(node_manifest(node, cpu="1"))
@@ -222,7 +223,8 @@ def test_other_schedulers_pods_are_left_alone_but_counted(
     )
     control_plane.create(pod_manifest("ours", namespace=namespace, requests={"cpu": "600m"}))
 
-    refused = wait_refused(control_plane, namespace, "ours")
+    with running_scheduler(control_plane, tmp_path / "scheduler.log"):  # its first list holds the node
+        refused = wait_refused(control_plane, namespace, "ours")
 
     assert condition(refused)["message"] == "0/1 nodes are available: 1 Insufficient cpu."
     untouched = pod(control_plane, namespace, "foreign")
