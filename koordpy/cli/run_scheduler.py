@@ -1,6 +1,5 @@
 """koordpy scheduler: run until SIGTERM."""
 
-import asyncio
 import logging
 import signal
 import sys
@@ -70,6 +69,7 @@ def _run(flags: Mapping[str, object]) -> NoReturn:
     for warning in [*check_start(loaded.configuration, settings.config or "default configuration"), *loaded.warnings]:
         logger.warning("%s", warning)
     rng = Random(SystemRandom().getrandbits(64) if settings.seed is None else settings.seed)
+    from koordpy.cli import event_loop
     from koordpy.cli.serve import serve as run  # takes seconds; a file that is refused need not wait for it
 
-    sys.exit(asyncio.run(run(loaded, registry, settings, rng)))
+    sys.exit(event_loop.run(run(loaded, registry, settings, rng)))

@@ -9,7 +9,7 @@ import socket
 import ssl
 import struct
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import SplitResult
 
 from koordpy.cluster.kube.http1 import Answer, AnswerReader, NotHttp
@@ -135,8 +135,7 @@ class _Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's are none of that class
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._buffer
