@@ -6,6 +6,7 @@ so they are checked here. Source: k8s.io/apimachinery/pkg/api/validation (Valida
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from koordpy_api import PodPatch, PreBindPlan, Status
@@ -34,6 +35,7 @@ def merge(plans: Sequence[tuple[str, PreBindPlan]]) -> PreBindPlan | Status:
     return PreBindPlan(PodPatch(annotations))
 
 
+@lru_cache(maxsize=1024)  # plugins write the same few
 def is_qualified_name(key: str) -> bool:
     """name, or prefix/name, in any case. Source: k8s.io/apimachinery/pkg/util/validation (IsQualifiedName)."""
     prefix, slash, name = key.rpartition("/")

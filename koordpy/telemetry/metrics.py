@@ -5,7 +5,7 @@ The only door to prometheus_client. Plugins' gauges are written here by hand; se
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -34,12 +34,15 @@ class PluginCounter:
     labels: tuple[str, ...]
     text: str
     counter: Counter
+    _series: dict[tuple[str, ...], Counter] = field(default_factory=dict)
 
     def inc(self, *labels: str) -> None:
         self.add(1, *labels)
 
     def add(self, amount: int, *labels: str) -> None:
-        (self.counter.labels(*labels) if labels else self.counter).inc(amount)
+        if (series := self._series.get(labels)) is None:
+            series = self._series[labels] = self.counter.labels(*labels) if labels else self.counter
+        series.inc(amount)
 
 
 @dataclass(frozen=True, slots=True)
