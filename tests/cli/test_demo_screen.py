@@ -11,6 +11,7 @@ import sys
 import termios
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,8 @@ def on_a_terminal(
         stdout=theirs,
         stderr=theirs,
         env={**hidden, "TERM": "xterm-256color", **(environment or {})},
+        # Tests that run in a shell's background inherit that it is ignored.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     os.close(theirs)
     drawn = b""
