@@ -10,6 +10,7 @@ from koordpy.clock import LoopClock
 from koordpy.cluster.embedded.cluster import EmbeddedCluster
 from koordpy.cluster.embedded.kinds import CORE_EVENT, RESOURCES
 from koordpy.cluster.embedded.store import Change, Store
+from koordpy.cluster.embedded.watchlog import LAST_BOOKMARK_S
 from koordpy.cluster.kinds import EVENT, LEASE, NAMESPACE
 from koordpy.cluster.protocol import BindRequest, Selection
 from koordpy.errors import ApiError, Conflict, Expired, NotFound
@@ -302,3 +303,21 @@ def test_what_cannot_be_read_as_its_kind_is_a_bad_request(kind: Kind, more: dict
         assert (caught.value.status, caught.value.reason) == (400, "BadRequest")
 
     run(main())
+
+
+def test_a_last_bookmark_that_is_due_a_hair_later_is_told_once() -> None:
+    """A loop runs a timer up to a nanosecond before its time; nobody may wait for that nanosecond by asking again."""
+
+    async def main() -> int:
+        loop = asyncio.get_running_loop()
+        watch = store().watch(Pod.KIND, timeout_s=46.0)
+        hair = loop.create_future()
+        loop.call_at(46.0 - LAST_BOOKMARK_S - 5e-10, hair.set_result, None)
+        told = 0
+        async for _ in watch:  # the initial one, and the last
+            told += 1
+            if told > 10:
+                break
+        return told
+
+    assert run(main()) == 2

@@ -19,6 +19,9 @@ BOOKMARK_S: Final = 60.0
 LAST_BOOKMARK_S: Final = 2.0
 """How long before its end a watch says once more how far it has come."""
 
+_EARLY_S: Final = 1e-6
+"""A timer may ring so much before its time; it is over all the same, or it would be set for the same moment again."""
+
 
 class Stored:
     """One version of one object. Nobody changes `document` once it is here. raw: its JSON, encoded when first asked.
@@ -188,7 +191,7 @@ class Watch:
         try:
             while (entry := self._log.at(self._position)) is not None:
                 missing_s = entry.time_s + self.lag_s - self._view.clock.monotonic() if self.lag_s else 0.0
-                if missing_s > 1e-6:
+                if missing_s > _EARLY_S:
                     self._loop.call_later(missing_s, self.wake)
                     return None
                 self._position += 1
@@ -205,7 +208,7 @@ class Watch:
 
     def _next_alarm(self) -> asyncio.TimerHandle:
         now, last = self._loop.time(), self._ends_at - LAST_BOOKMARK_S
-        if now >= last:
+        if now >= last - _EARLY_S:
             return self._loop.call_at(self._ends_at, self.close)
         return self._loop.call_at(min(now + BOOKMARK_S, last), self._ring)
 
