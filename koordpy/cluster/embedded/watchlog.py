@@ -16,11 +16,8 @@ from koordpy.errors import Expired, Unreachable
 Document = dict[str, Any]
 
 BOOKMARK_S: Final = 60.0
-LAST_BOOKMARK_S: Final = 2.0
-"""How long before its end a watch says once more how far it has come."""
-
-_EARLY_S: Final = 1e-6
-"""A timer may ring so much before its time; it is over all the same, or it would be set for the same moment again."""
+LAST_BOOKMARK_S: Final = 2.0  # how long before its end a watch says once more how far it has come
+_EARLY_S: Final = 1e-6  # so much before its time a timer may ring; set for that moment again, it would ring again
 
 
 class Stored:
