@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from koordpy.checks.limits import check_limits
 from koordpy.config import manifests
 from koordpy.config.expand import default_configuration, resolve
 from koordpy.config.load import load_whole, parse_whole
@@ -146,7 +147,7 @@ def _findings(file: str, found: Found, plugins: Plugins) -> Iterator[Finding]:
     if found.is_configuration and not found.mistakes:
         yield from _of_configuration(file, found)
     if found.obj is not None:
-        for told in _by_plugins(found, plugins.check(found.obj)):
+        for told in _seen_whole(found, [*_of_limits(found), *plugins.check(found.obj)]):
             yield Finding(file, told.line, found.about, told.problem)
 
 
@@ -168,8 +169,14 @@ def _split_place(text: str, file: str) -> tuple[int, str]:
     return (int(match[1] or 0), match[2]) if match else (0, text)
 
 
-def _by_plugins(found: Found, problems: Iterable[Problem]) -> Iterator[Mistake]:
-    """Plugins saw the object without what is wrong with it; what they say about those places says nothing new."""
+def _of_limits(found: Found) -> Iterator[Problem]:
+    """Nothing if a limit could not be read: the object is without it, and asks for no less."""
+    if isinstance(found.obj, Pod) and not any("limits" in location_of(each.problem.path) for each in found.mistakes):
+        yield from check_limits(found.obj)
+
+
+def _seen_whole(found: Found, problems: Iterable[Problem]) -> Iterator[Mistake]:
+    """The object was seen without what is wrong with it; what is said about those places says nothing new."""
     wrong = [location_of(mistake.problem.path) for mistake in found.mistakes]
     for problem in problems:
         location = (*found.at, *location_of(problem.path))

@@ -121,6 +121,48 @@ def test_a_likely_misspelling_is_a_warning(plugins: Plugins) -> None:
     assert said(report) == [f"warning: Pod default/serge: {path}: nobody reads this; is limits meant?"]
 
 
+@pytest.mark.parametrize(
+    ("requests", "limits", "wrong"),
+    [
+        (
+            "example.com/foo: 1",
+            "cpu: 1",
+            '["example.com/foo"] is 1: limit must be set for non overcommitable resources',
+        ),
+        ("hugepages-2Mi: 4Mi", "cpu: 1", ".hugepages-2Mi is 4Mi: limit must be set for non overcommitable resources"),
+        (
+            "example.com/foo: 1",
+            "example.com/foo: 2",
+            '["example.com/foo"] is 1: must be equal to example.com/foo limit of 2',
+        ),
+        ("cpu: 3", "cpu: 2500m", ".cpu is 3: must be less than or equal to cpu limit of 2500m"),
+    ],
+    ids=["an extended resource without a limit", "hugepages without a limit", "less than the limit", "more cpu"],
+)
+def test_a_request_that_the_api_server_refuses_for_its_limit_is_told(
+    plugins: Plugins, requests: str, limits: str, wrong: str
+) -> None:
+    text = (POD % limits).replace("resources: {", f"resources: {{requests: {{{requests}}}, ")
+    (told,) = said(look_at("-", plugins=plugins, stdin=text.encode()))
+    assert told == f"Pod default/serge: spec.containers[0].resources.requests{wrong}"
+
+
+@pytest.mark.parametrize(
+    ("requests", "limits"),
+    [("example.com/foo: 1000m", "example.com/foo: 1"), ("cpu: 1", "cpu: 2"), ("kubernetes.io/x: 1", "cpu: 1")],
+    ids=["the same in other words", "less cpu", "a name of Kubernetes' own"],
+)
+def test_a_request_that_its_limit_allows_is_none_of_them(plugins: Plugins, requests: str, limits: str) -> None:
+    text = (POD % limits).replace("resources: {", f"resources: {{requests: {{{requests}}}, ")
+    assert said(look_at("-", plugins=plugins, stdin=text.encode())) == []
+
+
+def test_a_limit_that_cannot_be_read_is_not_told_as_missing(plugins: Plugins) -> None:
+    text = (POD % "example.com/foo: much").replace("resources: {", "resources: {requests: {example.com/foo: 1}, ")
+    (told,) = said(look_at("-", plugins=plugins, stdin=text.encode()))
+    assert 'limits["example.com/foo"] is much: must be a quantity' in told
+
+
 # -- what plugins say --------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from koordpy.cluster.kinds import NAMESPACE
 from koordpy_api import QuantityError
 from koordpy_api.objects import Device, Node, Pod
 from koordpy_api.quantity import NANO, RawQuantity, parse_quantity
+from koordpy_api.resources import may_be_overcommitted
 from koordpy_api.selectors import SUBDOMAIN, SUBDOMAIN_TEXT, key_problem, value_problem
 
 Document = dict[str, Any]
@@ -161,13 +162,13 @@ def _pod_problems(spec: Mapping[str, Any]) -> Iterator[Problem]:
 def _resource_problems(path: str, resources: Mapping[str, Any]) -> Iterator[Problem]:
     limits = resources.get("limits", {})
     for name, amount in resources.get("requests", {}).items():
-        is_extended = "/" in name and not name.partition("/")[0].endswith("kubernetes.io")
+        is_equal = not may_be_overcommitted(name)
         asked, limit = parse_quantity(amount).nanos, parse_quantity(limits.get(name, amount)).nanos
-        if is_extended and name not in limits:
+        if is_equal and name not in limits:
             yield f"{path}.limits", "Required value: Limit must be set for non overcommitable resources"
-        elif asked > limit or (is_extended and asked != limit):
-            relation = "equal to" if is_extended else "less than or equal to"
+        elif asked > limit or (is_equal and asked != limit):
+            relation = "equal to" if is_equal else "less than or equal to"
             yield f"{path}.requests", f'Invalid value: "{amount}": must be {relation} {name} limit of {limits[name]}'
-        if asked < 0 or (is_extended and asked % NANO):
+        if asked < 0 or (asked % NANO and "/" in name and "kubernetes.io/" not in name):
             what = "greater than or equal to 0" if asked < 0 else "an integer"
             yield f"{path}.requests[{name}]", f'Invalid value: "{amount}": must be {what}'

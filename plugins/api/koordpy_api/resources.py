@@ -56,6 +56,11 @@ class Counts:
     scored: Counted
 
 
+def may_be_overcommitted(resource: str) -> bool:
+    """May a container ask for less than its limit, or have none? Source: v1helper.IsOvercommitAllowed."""
+    return "kubernetes.io/" in resource or not ("/" in resource or resource.startswith(HUGEPAGES_PREFIX))
+
+
 def parse_amounts(raw: Mapping[str, RawQuantity]) -> Amounts:
     """Raises: QuantityError for a text that is no quantity."""
     return {name: milli_value_of(amount) if name == CPU else value_of(amount) for name, amount in raw.items()}

@@ -23,7 +23,7 @@ from koordpy_api.koordinator import (
 )
 from koordpy_api.status import Code, Status
 from koordpy_deviceshare.args import DeviceShareArgs
-from koordpy_deviceshare.dialects import Wish, check_pod, read_wish
+from koordpy_deviceshare.dialects import Wish, read_wish
 from koordpy_deviceshare.dialects.combinations import validate
 from koordpy_deviceshare.request import WHOLE_CARD, TypeRequest
 from koordpy_deviceshare.scheduling import DeviceShare
@@ -265,13 +265,6 @@ def test_a_request_that_is_not_its_limit_is_refused() -> None:
 def test_a_request_that_is_its_limit_in_other_words_is_right() -> None:
     resources = {"requests": {GPU_MEMORY: "1Gi"}, "limits": {GPU_MEMORY: "1024Mi"}}
     assert isinstance(read_wish(make_pod(containers=[{"name": "main", "resources": resources}])), Wish)
-
-
-def test_a_checked_pod_is_told_that_a_device_needs_a_limit() -> None:
-    pod = make_pod(containers=[{"name": "main", "resources": {"requests": {GPU: 50}}}])
-    (problem,) = check_pod(pod)
-    assert problem.path == f"spec.containers[0].resources.limits[{GPU}]"
-    assert problem.right == "limit must be set for non overcommitable resources"
 
 
 def peak(**more: object) -> dict[str, object]:

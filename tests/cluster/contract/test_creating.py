@@ -1,5 +1,9 @@
 """Create: what is filled in, what is refused."""
 
+import msgspec
+
+from koordpy.checks.limits import check_limits
+from koordpy_api.objects import Pod
 from tests.cluster.contract.face import NAMESPACE, NODE, POD, Document, Face, refusal, refused_as
 
 
@@ -237,3 +241,28 @@ async def test_a_nodes_allocatable_is_its_capacity_unless_it_says_otherwise(face
     del manifest["status"]["allocatable"]
     made = await face.create(NODE, manifest)
     assert made["status"]["allocatable"] == made["status"]["capacity"]
+
+
+REQUESTS_AND_LIMITS = (
+    ("example.com/foo", "1", None),
+    ("koordinator.sh/gpu-core", "50", "100"),
+    ("hugepages-2Mi", "4Mi", None),
+    ("hugepages-2Mi", "4Mi", "8Mi"),
+    ("cpu", "3", "2"),
+    ("cpu", "1", "2"),
+    ("example.com/foo", "2", "2"),
+)
+
+
+async def test_a_request_that_its_limit_forbids_is_refused_as_koordpy_check_says(face: Face) -> None:
+    for index, (name, asked, limit) in enumerate(REQUESTS_AND_LIMITS):
+        manifest = face.pod(f"a{index}")
+        limits = {"memory": "64Mi"} | ({name: limit} if limit else {})
+        manifest["spec"]["containers"][0]["resources"] = {"requests": {name: asked}, "limits": limits}
+        told = [problem.right for problem in check_limits(msgspec.convert(manifest, Pod))]
+        if not told:
+            await face.create(POD, manifest)
+            continue
+        error = await refusal(face.create(POD, manifest))
+        assert refused_as(error) == (422, "Invalid")
+        assert told[0].lower() in error.message.lower()

@@ -106,16 +106,7 @@ def check_pod(pod: Pod) -> list[Problem]:
             read_allocations(pod.metadata.annotations)
         except AnnotationError as error:
             problems.append(error.problem)
-    return [*problems, *_without_limits(pod)]
-
-
-def _without_limits(pod: Pod) -> list[Problem]:
-    """Devices cannot be overcommitted; the API server refuses a Pod that requests one without the same limit."""
-    return [
-        Problem(f"{place}.limits[{name}]", "", "limit must be set for non overcommitable resources")
-        for place, container in _places(pod)
-        for name in sorted(RESOURCES & container.resources.requests.keys() - container.resources.limits.keys())
-    ]
+    return problems
 
 
 def _place_of_request(pod: Pod) -> str:
