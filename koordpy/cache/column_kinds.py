@@ -24,7 +24,7 @@ class AmountColumn:
 
     def fill(self, count: int) -> None:
         self._array = np.zeros(count, dtype=np.int64)
-        self.values: Amounts = _read_only(self._array)
+        self.values: Amounts = read_only(self._array)
 
     def put(self, row: int, node: NodeInfo) -> bool:
         """Write what holds for this node. Returns: can it be told as it is?"""
@@ -53,7 +53,7 @@ class FlagColumn:
 
     def fill(self, count: int) -> None:
         self._array = np.zeros(count, dtype=np.bool_)
-        self.values: Flags = _read_only(self._array)
+        self.values: Flags = read_only(self._array)
 
     def put(self, row: int, node: NodeInfo) -> bool:
         self._array[row] = self._read(node)
@@ -76,7 +76,7 @@ class TableColumn(Generic[V]):
         self._array = np.zeros(count, dtype=np.int32)
         self._ids: dict[V, int] = {}
         self._values: list[V] = []
-        self.interned: Interned[V] = Interned(_read_only(self._array), self._values, self._ids)
+        self.interned: Interned[V] = Interned(read_only(self._array), self._values, self._ids)
 
     def put(self, row: int, node: NodeInfo) -> bool:
         value = self._read(node)
@@ -108,7 +108,7 @@ class ImageColumn:
 
     def fill(self, count: int) -> None:
         self._array = np.zeros(count, dtype=np.bool_)
-        self.values: Flags = _read_only(self._array)
+        self.values: Flags = read_only(self._array)
 
     def put(self, row: int, node: NodeInfo) -> bool:
         state = node.images.get(self._image)
@@ -128,8 +128,6 @@ def _cut(amount: int) -> int:
     return min(max(amount, -LIMIT), LIMIT)
 
 
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same numbers, for those who only read."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same numbers, for those who only read: no flag and no `base` of it opens them."""
+    return np.asarray(array.data.toreadonly())

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from koordpy.cache.column_kinds import AmountColumn, C, Column, FlagColumn, ImageColumn, TableColumn
+from koordpy.cache.column_kinds import AmountColumn, C, Column, FlagColumn, ImageColumn, TableColumn, read_only
 from koordpy_api import Changes, ImageState, NodeInfo
 from koordpy_api.columns import Amounts, Flags, Interned, Rows
 from koordpy_api.objects import Taint
@@ -79,8 +79,7 @@ class Columns:
         self._requested: dict[str, AmountColumn] = {}
         self._non_zero: dict[str, AmountColumn] = {}
         self._images: dict[str, ImageColumn] = {}
-        self.all_rows: Rows = np.arange(len(self.nodes))
-        self.all_rows.flags.writeable = False
+        self.all_rows: Rows = read_only(np.arange(len(self.nodes)))
         self._log.start_anew(len(self.nodes))
         self.objects.start_anew(len(self.nodes))
 

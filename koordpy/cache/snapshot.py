@@ -21,6 +21,7 @@ class NodeRows(Sequence[NodeInfo]):
         self.columns = columns
         self.is_everyone = rows is None
         self.rows = columns.all_rows if rows is None else rows
+        self.rows.flags.writeable = False  # plugins get them
         self._count = len(self.rows)
 
     def __len__(self) -> int:

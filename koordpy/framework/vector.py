@@ -1,5 +1,6 @@
 """What plugins answer about all nodes at once: checked, and put together in profile order."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -9,7 +10,7 @@ from koordpy.cache.columns import Columns
 from koordpy.cache.snapshot import NodeRows
 from koordpy.framework.verdicts import Refusals, Said, first_refusals
 from koordpy_api import QuantityError
-from koordpy_api.columns import LIMIT, Codes, Flags, Rows, Verdicts
+from koordpy_api.columns import LIMIT, Codes, Flags, Rows, Verdicts, form
 from koordpy_api.objects import Pod
 from koordpy_api.resources import pod_requests
 
@@ -77,12 +78,14 @@ def checked_verdicts(answer: object, columns: Columns) -> Verdicts | None:
         return None
     if not isinstance(answer, Verdicts):
         raise BadAnswer(f"filter_nodes answered {type(answer).__name__}; None or Verdicts is wanted")
-    codes = answer.codes
+    codes, reasons = answer.codes, answer.reasons
     if not isinstance(codes, np.ndarray) or codes.dtype != _CODE or codes.shape != (len(columns),):
-        raise BadAnswer(f"filter_nodes answered codes of {_form(codes)}; uint16[{len(columns)}] is wanted, one per row")
+        raise BadAnswer(f"filter_nodes answered codes of {form(codes)}; uint16[{len(columns)}] is wanted, one per row")
+    if isinstance(reasons, str) or not isinstance(reasons, Sequence):
+        raise BadAnswer(f"filter_nodes answered reasons of {type(reasons).__name__}; a sequence of Status is wanted")
     highest = codes.item(codes.argmax()) if len(codes) else 0
-    if highest > len(answer.reasons):
-        raise BadAnswer(f"filter_nodes answered code {highest}, but has {len(answer.reasons)} reasons")
+    if highest > len(reasons):
+        raise BadAnswer(f"filter_nodes answered code {highest}, but has {len(reasons)} reasons")
     return answer if highest else None
 
 
@@ -90,7 +93,7 @@ def checked_scores(answer: object, count: int) -> Scores:
     """An array that may be written to. Raises: BadAnswer."""
     if not isinstance(answer, np.ndarray) or answer.dtype != _SCORE or answer.shape != (count,):
         raise BadAnswer(
-            f"score_nodes answered {_form(answer)}; int64[{count}] is wanted, one per row that was asked for"
+            f"score_nodes answered {form(answer)}; int64[{count}] is wanted, one per row that was asked for"
         )
     return answer if answer.flags.writeable else answer.copy()
 
@@ -116,9 +119,3 @@ def without(codes: Codes, rows: Rows) -> Codes:
     left = codes.copy()
     left[rows] = 0
     return left
-
-
-def _form(answer: object) -> str:
-    if not isinstance(answer, np.ndarray):
-        return type(answer).__name__
-    return f"{answer.dtype}[{', '.join(map(str, answer.shape))}]"

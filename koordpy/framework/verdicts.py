@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from koordpy.cache.snapshot import NodeRows
-from koordpy_api import NodeInfo, Status
+from koordpy_api import Code, NodeInfo, Status
 from koordpy_api.columns import Codes, Rows
 
 _MOST: Final = np.iinfo(np.uint16).max
@@ -109,10 +109,10 @@ class Refusals(Mapping[str, Status]):
         return self._speakers
 
     def status(self, code: int) -> Status:
-        """What a number says, in its plugin's name."""
+        """What a number says, in its plugin's name; an error if that is no refusal."""
         if (known := self._statuses.get(code)) is None:
             said = self._by(code)
-            known = self._statuses[code] = said.reasons[code - said.before - 1].by(said.plugin)
+            known = self._statuses[code] = _reason(said, code - said.before - 1).by(said.plugin)
         return known
 
     def _by(self, code: int) -> Said:
@@ -139,6 +139,15 @@ class OfEveryNode(Mapping[str, Status]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
+
+
+def _reason(said: Said, place: int) -> Status:
+    """What stands there may be anything: nobody looked at it before."""
+    reason: object = said.reasons[place]
+    if isinstance(reason, Status) and (reason.is_rejected or reason.code is Code.ERROR):
+        return reason
+    shown = reason.code.name if isinstance(reason, Status) else f"{reason!r:.80}"
+    return Status.error(f"filter_nodes answered reasons[{place}] {shown}; a Status that refuses is wanted")
 
 
 def first_refusals(codes: Sequence[Codes], said: Sequence[Said]) -> Numbers:

@@ -1,5 +1,6 @@
 """The nodes as arrays: right for every node, moved by nothing but what changed, and cut where they cannot hold it."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 from koordpy.cache.cache import Cache
 from koordpy.cache.columns import MANY_COLUMNS, Columns
+from koordpy.cache.snapshot import NodeRows
 from koordpy.testing import columns_of, make_node, make_pod
 from koordpy_api import Changes, Kept, NodeColumns, NodeInfo, PodInfo
-from koordpy_api.columns import LIMIT, SMALL, Selection
+from koordpy_api.columns import LIMIT, SMALL, Rows, Selection
 from koordpy_api.objects import Taint
 
 _: type[NodeColumns] = Columns
@@ -54,8 +56,18 @@ def test_few_different_values_are_numbered() -> None:
 def test_nobody_but_the_host_can_write_to_a_column() -> None:
     columns = columns_of([info("a")])
     for array in (columns.pods, columns.allocatable("cpu"), columns.unschedulable, columns.label("zone").ids):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
+        assert not isinstance(array.base, np.ndarray)
+        for each in (array, array[:], array.view()):
+            with pytest.raises(ValueError, match="read-only"):
+                each[:] = 1
+            with pytest.raises(ValueError, match="cannot set WRITEABLE"):
+                each.setflags(write=True)
+
+
+@pytest.mark.parametrize("some", [None, np.array([1, 0])], ids=["all", "some"])
+def test_the_rows_that_a_plugin_is_asked_about_can_only_be_read(some: Rows | None) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        NodeRows(columns_of([info("a"), info("b")]), some).rows[0] = 1
 
 
 def test_a_change_is_in_sight_after_catching_up_and_not_before() -> None:
@@ -231,6 +243,45 @@ def test_what_is_kept_can_only_be_read() -> None:
     columns = columns_of([info("a")])
     assert not kept.of("cpu", columns).flags.writeable
     assert not np.shares_memory(kept.of("cpu", columns), columns.requested("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "Kept.compute answered NoneType for all 2 rows; one entry per row is wanted"),
+        (np.zeros(3), "Kept.compute answered float64[3] for all 2 rows; one entry per row is wanted"),
+        (np.array(7), "Kept.compute answered int64[] for all 2 rows; one entry per row is wanted"),
+    ],
+    ids=["nothing", "too many", "a number"],
+)
+def test_what_compute_answers_for_all_rows_has_an_entry_for_each(answer: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=f"^{re.escape(said)}$"):
+        Kept[str, NodeColumns](lambda *_: answer).of("x", columns_of([info("a"), info("b")]))
+
+
+@pytest.mark.parametrize("answer", [np.zeros(1), np.zeros(2, np.int64), 7], ids=["fractions", "too many", "a number"])
+def test_what_compute_answers_for_some_rows_has_the_form_of_all_and_else_nothing_changes(answer: Any) -> None:
+    nodes = [info("a"), info("b")]
+    columns = columns_of(nodes)
+    kept = Kept[str, NodeColumns](lambda _, columns, rows: columns.pods[rows] if isinstance(rows, slice) else answer)
+    before = kept.of("x", columns)
+    columns.change(holding(nodes[1], "p"))
+    columns.catch_up()
+    with pytest.raises(
+        TypeError, match=r"^Kept.compute answered .* for 1 rows; int64 is wanted as for all rows, one entry"
+    ):
+        kept.of("x", columns)
+    assert (before.tolist(), before.flags.writeable) == ([0, 0], False)
+
+
+@pytest.mark.parametrize("row", [-1, 3])
+def test_a_change_of_no_row_is_an_error_at_once(row: int) -> None:
+    with pytest.raises(IndexError, match=f"there is no row {row}; there are 3"):
+        Changes(3).note(row)
+
+
+def test_of_a_version_that_is_still_to_come_nobody_remembers_anything() -> None:
+    assert Changes(3).changed_since(1) is None
 
 
 ROWS = st.integers(0, 29)

@@ -23,6 +23,7 @@ from tests.framework.scripted_plugins import nodes, plugin, profile, skipping
 
 POD = make_pod("web")
 COUNT = 40
+NO_REASONS: Any = (None, "full", Status.unschedulable("full"), {1: "full"})
 NODES = nodes(*(make_node(f"n{number}") for number in range(COUNT)))
 
 
@@ -288,8 +289,18 @@ def misshapen(answer: object) -> type:
             Verdicts(np.full(COUNT, 2, dtype=np.uint16), (Status.unschedulable("one"),)),
             "filter_nodes answered code 2, but has 1 reasons",
         ),
+        *(
+            (
+                Verdicts(np.zeros(COUNT, dtype=np.uint16), reasons),
+                f"filter_nodes answered reasons of {type(reasons).__name__}; a sequence of Status is wanted",
+            )
+            for reasons in NO_REASONS
+        ),
     ],
-    ids=["no Verdicts", "wide codes", "too few codes", "a list", "a code without a reason"],
+    ids=[
+        *("no Verdicts", "wide codes", "too few codes", "a list", "a code without a reason"),
+        *("no reasons", "a text for reasons", "one reason", "numbered reasons"),
+    ],
 )
 def test_a_misshapen_answer_is_the_plugins_fault(answer: object, text: str) -> None:
     assert broken(profile(A=misshapen(answer), B=plugin())) == f'running "A" filter plugin: BadAnswer: {text}'
@@ -309,10 +320,26 @@ def test_an_error_status_ends_the_attempt() -> None:
     assert broken(framework) == broken(framework, list(NODES)) == 'running "A" filter plugin: the books are torn'
 
 
-@pytest.mark.parametrize("reason", [Status.skip(), "full", Status.error("torn")], ids=["skip", "a text", "an error"])
-def test_a_reason_that_is_no_refusal_is_an_error_once_it_is_told(reason: Any) -> None:
-    every = plugin(filter=lambda: None, filter_nodes=lambda: Verdicts(np.ones(COUNT, dtype=np.uint16), (reason,)))
-    assert broken(profile(A=every)).startswith(('plugin "A" answered SKIP', 'running "A" filter plugin: '))
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (Status.skip(), "filter_nodes answered reasons[0] SKIP; a Status that refuses is wanted"),
+        ("full", "filter_nodes answered reasons[0] 'full'; a Status that refuses is wanted"),
+        (None, "filter_nodes answered reasons[0] None; a Status that refuses is wanted"),
+        (Status.error("torn"), "torn"),
+    ],
+    ids=["skip", "a text", "nothing", "an error"],
+)
+def test_a_reason_that_is_no_refusal_is_an_error_once_it_is_told(reason: Any, said: str) -> None:
+    every = misshapen(Verdicts(np.ones(COUNT, dtype=np.uint16), (reason,)))
+    assert broken(profile(A=every)) == f'running "A" filter plugin: {said}'
+
+
+def test_a_wrong_reason_of_a_node_that_was_not_needed_is_told_to_who_asks_and_raises_nothing() -> None:
+    codes = (np.arange(COUNT) == 7).astype(np.uint16)
+    answer = filtered(profile(A=misshapen(Verdicts(codes, [3]))), everyone())  # type: ignore[list-item]
+    assert len(answer.feasible) == COUNT - 1
+    assert (answer.refusals["n7"].code, answer.refusals["n7"].plugin) == (Code.ERROR, "A")
 
 
 @pytest.mark.parametrize(

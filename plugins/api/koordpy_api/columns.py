@@ -41,6 +41,8 @@ _FEW_VALUES: Final = 8
 _SHORT: Final = 1024
 _FEW: Final = 16
 _ALL: Final = slice(None)
+_AMOUNT: Final = np.dtype(np.int64)
+_FLAG: Final = np.dtype(np.bool_)
 
 V_co = TypeVar("V_co", covariant=True)
 K = TypeVar("K", bound=Hashable)
@@ -62,7 +64,9 @@ class Verdicts:
 
     @classmethod
     def where(cls, refused: Flags, reason: Status) -> "Verdicts":
-        """One reason for all nodes that are refused."""
+        """One reason for all nodes that are refused. Raises: TypeError if `refused` are no Flags."""
+        if not isinstance(refused, np.ndarray) or refused.dtype != _FLAG:
+            raise TypeError(f"Verdicts.where: refused is {form(refused)}; bool is wanted, one per row")
         return cls(refused.astype(np.uint16), (reason,))
 
     @classmethod
@@ -232,7 +236,9 @@ class Changes:
         self._told: dict[int, Rows] = {}
 
     def note(self, row: int) -> None:
-        """This row has changed."""
+        """This row has changed. Raises: IndexError if there is no such row."""
+        if not 0 <= row < self._count:
+            raise IndexError(f"Changes.note: there is no row {row}; there are {self._count}, counted from 0")
         self._ring[self.version % _REMEMBERED] = row
         self.version += 1
         if self._told:
@@ -243,7 +249,7 @@ class Changes:
         told = self._told.get(version)
         if told is None:
             number = self.version - version
-            if version < self._first or number > self._followed:
+            if version < self._first or not 0 <= number <= self._followed:  # a later version is of another log
                 return None
             told = self._told[version] = self._last(number)
         return told
@@ -281,6 +287,7 @@ class Kept(Generic[K, C]):
         """The key's values for all rows, read-only.
 
         changing: what the values depend on; the columns as a whole if it is left out.
+        Raises: TypeError if compute's answer has not one entry per row, or not always the same form.
         """
         changing = columns if changing is None else changing
         entry = self._entries.get(key)
@@ -292,6 +299,10 @@ class Kept(Generic[K, C]):
             if changed is not None:
                 return self._mended(key, entry, columns, changed, changing.version)
         values = self.compute(key, columns, _ALL)
+        if not isinstance(values, np.ndarray) or values.shape[:1] != (len(changing),):
+            raise TypeError(
+                f"Kept.compute answered {form(values)} for all {len(changing)} rows; one entry per row is wanted"
+            )
         values = values if values.flags.owndata else values.copy()
         values.flags.writeable = False
         self._entries[key] = _Entry(changing.epoch, changing.version, values)
@@ -300,9 +311,14 @@ class Kept(Generic[K, C]):
         return values
 
     def _mended(self, key: K, entry: _Entry, columns: C, changed: Rows, version: int) -> npt.NDArray[Any]:
-        values = entry.values
+        values, new = entry.values, self.compute(key, columns, changed)
+        if not isinstance(new, np.ndarray) or new.dtype != values.dtype or len(new) != len(changed):
+            raise TypeError(
+                f"Kept.compute answered {form(new)} for {len(changed)} rows; {values.dtype} is wanted as for all rows, "
+                "one entry per row"
+            )
         values.flags.writeable = True
-        values[changed] = self.compute(key, columns, changed)
+        values[changed] = new
         values.flags.writeable = False
         entry.version = version
         return values
@@ -316,9 +332,16 @@ def take(values: npt.NDArray[T], rows: Rows) -> npt.NDArray[T]:
 def stretch(scores: Amounts, *, reverse: bool = False) -> None:
     """In place: the highest becomes 100, the others in proportion, rounded down; in reverse, 100 less each of these.
 
-    Where all are 0 they stay so, and are 100 in reverse. None may be negative. Source: helper.DefaultNormalizeScore.
+    Where all are 0 they stay so, and are 100 in reverse. None may be negative, of which only the highest is looked at.
+    Raises: TypeError if they are no Amounts, ValueError if the highest is none. Source: helper.DefaultNormalizeScore.
     """
+    if not isinstance(scores, np.ndarray) or scores.dtype != _AMOUNT or scores.ndim != 1:
+        raise TypeError(f"stretch: scores are {form(scores)}; int64 is wanted, one per row")
+    if not len(scores):
+        return
     most = scores.item(scores.argmax())  # which NumPy has at half the price of max()
+    if not 0 <= most <= LIMIT:
+        raise ValueError(f"stretch: the highest score is {most}; 0 to {LIMIT} is wanted")
     if most == 0:
         scores[:] = 100 if reverse else 0
         return
@@ -344,10 +367,24 @@ def floor_div(dividends: Amounts, divisors: Amounts) -> Amounts:
     """dividends // divisors of amounts that are not negative, exact, and several times faster than NumPy's integers.
 
     A quotient that is rounded to float64 reaches the next integer only if dividend + divisor have more than 53 bits;
-    then it is divided as integers. Divisors must not be 0.
+    then it is divided as integers.
+    Raises: TypeError if they are no Amounts, ValueError if a dividend is negative or a divisor is not positive.
     """
-    if not len(dividends):
-        return dividends.copy()
+    for name, amounts in (("dividends", dividends), ("divisors", divisors)):
+        if not isinstance(amounts, np.ndarray) or amounts.dtype != _AMOUNT:
+            raise TypeError(f"floor_div: {name} are {form(amounts)}; int64 is wanted")
+    if not dividends.size or not divisors.size:
+        return dividends // divisors
+    for name, amounts, least in (("dividends", dividends, 0), ("divisors", divisors, 1)):
+        if (lowest := amounts.item(amounts.argmin())) < least:
+            raise ValueError(f"floor_div: the lowest of the {name} is {lowest}; none may be below {least}")
     if dividends.item(dividends.argmax()) < _EXACT_FLOAT and divisors.item(divisors.argmax()) < _EXACT_FLOAT:
         return (dividends / divisors).astype(np.int64)
     return dividends // divisors
+
+
+def form(answer: object) -> str:
+    """How something that should be an array looks: `int64[5]`, or its type."""
+    if not isinstance(answer, np.ndarray):
+        return type(answer).__name__
+    return f"{answer.dtype}[{', '.join(map(str, answer.shape))}]"
