@@ -92,7 +92,7 @@ class NodeResourcesFit:
         if isinstance(rows, slice) or len(rows) > FEW:
             scores = self._ratings.of(asked, columns, rows)
             if scores is not None:
-                return scores
+                return scores.astype(np.int16, copy=False)  # in one form, however heavy the weights
         nodes = columns.nodes if isinstance(rows, slice) else [columns.nodes[row] for row in rows.tolist()]
         return np.array([self._rate(node, asked) for node in nodes], dtype=np.int16)
 
