@@ -221,7 +221,7 @@ class Changes:
 
     def __init__(self, count: int = 0) -> None:
         self.version = 0
-        self._ring = [0] * _REMEMBERED
+        self._ring = np.zeros(_REMEMBERED, dtype=np.intp)
         self.start_anew(count)
 
     def __len__(self) -> int:
@@ -256,9 +256,13 @@ class Changes:
 
     def _last(self, number: int) -> Rows:
         """The rows of the last changes, each once."""
-        end, ring = self.version % _REMEMBERED, self._ring
-        latest = ring[end - number : end] if number <= end else ring[end - number :] + ring[:end]
-        rows = np.array(latest if number == 1 else list(dict.fromkeys(latest)), dtype=np.intp)
+        start, end = (self.version - number) % _REMEMBERED, self.version % _REMEMBERED
+        ring = self._ring
+        rows = ring[start:end].copy() if start <= end else np.concatenate((ring[start:], ring[:end]))
+        if number > 1:
+            place, places = np.empty(self._count, dtype=np.intp), np.arange(number)
+            place[rows] = places
+            rows = rows[place[rows] == places]
         rows.flags.writeable = False
         return rows
 
