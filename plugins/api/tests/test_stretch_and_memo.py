@@ -31,7 +31,9 @@ def test_zeros_stay_or_are_the_best(reverse: bool, expected: int) -> None:
 
 
 def test_no_scores_at_all_stay_so() -> None:
-    stretch(np.zeros(0, dtype=np.int64))
+    scores = np.zeros(0, dtype=np.int64)
+    stretch(scores)
+    assert scores.tolist() == []
 
 
 @pytest.mark.parametrize(
