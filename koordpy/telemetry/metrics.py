@@ -34,7 +34,7 @@ class PluginCounter:
     labels: tuple[str, ...]
     text: str
     counter: Counter
-    _series: dict[tuple[str, ...], Counter] = field(default_factory=dict)
+    _series: dict[tuple[str, ...], Counter] = field(default_factory=dict)  # finding one takes a lock and far longer
 
     def inc(self, *labels: str) -> None:
         self.add(1, *labels)
