@@ -18,6 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from koordpy.cli.collector import THRESHOLDS
 from koordpy.clock import SystemClock
 from koordpy.framework.measuring import SAMPLED_ATTEMPTS, Meter
 from koordpy.framework.runner import Framework
@@ -124,6 +125,8 @@ def _pod(number: int, ask: Ask, signatures: int) -> Pod:
 
 def measure(nodes: int, options: argparse.Namespace) -> Iterator[Run]:
     """All that is asked for at one size; every combination has its turn in every round."""
+    before = gc.get_threshold()
+    gc.set_threshold(*THRESHOLDS)  # as the scheduler, too
     cycles = Cycles(nodes)
     for number in range(1, options.rounds + 1):
         for ask in options.asks:
@@ -132,6 +135,7 @@ def measure(nodes: int, options: argparse.Namespace) -> Iterator[Run]:
                 per_s = cycles.round(ASKS[ask], signatures, options.seconds, most)
                 yield Run(number, _named(nodes, signatures, ask), {Quantity.PODS_PER_S: per_s})
     gc.unfreeze()
+    gc.set_threshold(*before)
 
 
 def _named(nodes: int, signatures: int, ask: str) -> str:
