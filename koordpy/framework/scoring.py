@@ -8,10 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from koordpy.cache.snapshot import NodeRows
-from koordpy.framework.calls import PLUGIN_FAULTS, blame
+from koordpy.framework.calls import PLUGIN_FAULTS, attribute, blame, illegal
 from koordpy.framework.vector import Scores, checked_scores, places_of
 from koordpy.telemetry.instruments import CounterCell
-from koordpy_api import CycleState, NodeInfo, Status
+from koordpy_api import Code, CycleState, NodeInfo, Status
 from koordpy_api.objects import Pod
 
 MAX_SCORE: Final = 100
@@ -43,9 +43,10 @@ def score(hooks: Sequence[ScoreHooks], state: CycleState, pod: Pod, nodes: Seque
             scores = _raw(each, state, pod, nodes, count)
             if hook is not None:
                 doing = "Normalize on Score"
-                hook(state, pod, scores)
+                if (answer := hook(state, pod, scores)) is not None:
+                    return _not_in_place(plugin, answer)
         except PLUGIN_FAULTS as error:
-            return blame(plugin, f'running {doing} plugins: plugin "{plugin}" failed with', error)
+            return blame(plugin, _doing(plugin, doing), error)
         highest = scores.item(scores.view(_UNSIGNED).argmax())  # as such a negative one is the highest of all
         if not 0 <= highest <= MAX_SCORE:
             return _out_of_range(plugin, scores)
@@ -78,6 +79,19 @@ def _raw(each: ScoreHooks, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo
         for place, row in places_of(columns.irregular, nodes.rows):
             scores[place] = index(hook(state, pod, columns.nodes[row]))
     return scores
+
+
+def _not_in_place(plugin: str, answer: object) -> Status:
+    """normalize_scores says something: an error of its own, as upstream's may, or scores that nobody would look at."""
+    if isinstance(answer, Status) and answer.code is Code.ERROR:
+        broken: Status = attribute(plugin, _doing(plugin, "Normalize on Score"), answer)
+        return broken
+    status = illegal(plugin, "NormalizeScore", answer)
+    return Status.error(f"{status.message}: it changes scores in place (scores[:] = ...) and returns None").by(plugin)
+
+
+def _doing(plugin: str, doing: str) -> str:
+    return f'running {doing} plugins: plugin "{plugin}" failed with'
 
 
 def _out_of_range(plugin: str, scores: Scores) -> Status:

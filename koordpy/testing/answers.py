@@ -59,7 +59,7 @@ def normalize(plugin: str, hook: Callable[..., Any] | None, state: CycleState, p
     """In place, if the plugin wants to. Raises: AssertionError, or what the hook raises."""
     answer = None if hook is None else hook(state, pod, scores)
     assert answer is None, (
-        f"{plugin}: normalize_scores answers {type(answer).__name__}, at which nobody looks: "
+        f"{plugin}: normalize_scores answers {type(answer).__name__}: "
         "it changes scores in place (scores[:] = ...) and returns None"
     )
 

@@ -83,6 +83,27 @@ def test_an_exception_of_normalize_scores_has_words_of_its_own() -> None:
     assert answer == Status.error(text).by("A")
 
 
+def test_an_error_that_normalize_scores_answers_ends_the_attempt() -> None:
+    broken = plugin(score=lambda: 5, normalize_scores=lambda: Status.error("no weights"))
+    answer = profile(A=broken).run_score(CycleState(), POD, ONE)
+    text = 'running Normalize on Score plugins: plugin "A" failed with: no weights'
+    assert answer == Status.error(text).by("A")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"), [(lambda scores: scores * 2, "ndarray"), (lambda: Status.unschedulable("no"), "UNSCHEDULABLE")]
+)
+def test_scores_that_normalize_scores_answers_are_not_lost_without_a_word(
+    answer: Callable[..., object], said: str
+) -> None:
+    framework = profile(A=plugin(score=lambda: 5, normalize_scores=answer))
+    text = (
+        f'plugin "A" answered {said}, which is unsupported at NormalizeScore: '
+        "it changes scores in place (scores[:] = ...) and returns None"
+    )
+    assert framework.run_score(CycleState(), POD, ONE) == Status.error(text).by("A")
+
+
 def test_the_exception_of_an_async_hook_is_blamed_too() -> None:
     async def pre_bind() -> None:
         raise BOOM

@@ -222,7 +222,7 @@ def row(name: str, *values: Any) -> Any:
             "normalised scores in a new array",
             plugin(score=lambda: 5, normalize_scores=lambda scores: scores * 2),
             AssertionError,
-            "normalize_scores answers ndarray, at which nobody looks: it changes scores in place",
+            "normalize_scores answers ndarray: it changes scores in place",
         ),
         row(
             "other scores of all nodes than of each",

@@ -147,7 +147,7 @@ class ScoreNodesPlugin(Protocol):
 class NormalizeScoresPlugin(Protocol):
     """Bring this plugin's own scores of all feasible nodes into 0..100."""
 
-    def normalize_scores(self, state: CycleState, pod: Pod, scores: npt.NDArray[np.int64]) -> None: ...
+    def normalize_scores(self, state: CycleState, pod: Pod, scores: npt.NDArray[np.int64]) -> Status | None: ...
 
 
 class ReservePlugin(Protocol):

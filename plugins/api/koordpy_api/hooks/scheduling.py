@@ -131,11 +131,11 @@ def score_nodes(  # type: ignore[empty-body]
 
 
 @hookspec
-def normalize_scores(state: CycleState, pod: Pod, scores: npt.NDArray[np.int64]) -> None:
+def normalize_scores(state: CycleState, pod: Pod, scores: npt.NDArray[np.int64]) -> Status | None:
     """Bring this plugin's own scores of all feasible nodes into 0..100.
 
     Called   once an attempt, after this plugin's score was asked for every node.
-    Returns  nothing; `scores` (int64, one per node) is changed in place.
+    Returns  nothing: `scores` (int64, one per node) is changed in place; or Status.error(why).
     Raises   any exception ends the attempt as an error and is blamed on this plugin.
     Must not await, or use floats.
     Source   kube-scheduler ScoreExtensions.NormalizeScore.
