@@ -43,6 +43,7 @@ _FEW: Final = 16
 _ALL: Final = slice(None)
 _AMOUNT: Final = np.dtype(np.int64)
 _FLAG: Final = np.dtype(np.bool_)
+_UNSIGNED: Final = np.dtype(np.uint64)
 
 V_co = TypeVar("V_co", covariant=True)
 K = TypeVar("K", bound=Hashable)
@@ -336,16 +337,17 @@ def take(values: npt.NDArray[T], rows: Rows) -> npt.NDArray[T]:
 def stretch(scores: Amounts, *, reverse: bool = False) -> None:
     """In place: the highest becomes 100, the others in proportion, rounded down; in reverse, 100 less each of these.
 
-    Where all are 0 they stay so, and are 100 in reverse. None may be negative, of which only the highest is looked at.
-    Raises: TypeError if they are no Amounts, ValueError if the highest is none. Source: helper.DefaultNormalizeScore.
+    Where all are 0 they stay so, and are 100 in reverse.
+    Raises: TypeError if they are no Amounts, ValueError if one is negative or beyond LIMIT.
+    Source: helper.DefaultNormalizeScore.
     """
     if not isinstance(scores, np.ndarray) or scores.dtype != _AMOUNT or scores.ndim != 1:
         raise TypeError(f"stretch: scores are {form(scores)}; int64 is wanted, one per row")
     if not len(scores):
         return
-    most = scores.item(scores.argmax())  # which NumPy has at half the price of max()
+    most = scores.item(scores.view(_UNSIGNED).argmax())  # unsigned, a negative one is the highest of all
     if not 0 <= most <= LIMIT:
-        raise ValueError(f"stretch: the highest score is {most}; 0 to {LIMIT} is wanted")
+        raise ValueError(f"stretch: a score is {most}; 0 to {LIMIT} is wanted")
     if most == 0:
         scores[:] = 100 if reverse else 0
         return

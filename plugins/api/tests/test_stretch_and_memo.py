@@ -42,10 +42,20 @@ def test_no_scores_at_all_stay_so() -> None:
         ([3, 4], TypeError, "stretch: scores are list; int64 is wanted, one per row"),
         (np.zeros(2), TypeError, "stretch: scores are float64[2]; int64 is wanted, one per row"),
         (np.zeros((2, 2), np.int64), TypeError, "stretch: scores are int64[2, 2]; int64 is wanted, one per row"),
-        (np.array([-3, -2]), ValueError, f"stretch: the highest score is -2; 0 to {LIMIT} is wanted"),
-        (np.array([0, 2**60]), ValueError, f"stretch: the highest score is {2**60}; 0 to {LIMIT} is wanted"),
+        (np.array([-3, -2]), ValueError, f"stretch: a score is -2; 0 to {LIMIT} is wanted"),
+        (np.array([-3, 7]), ValueError, f"stretch: a score is -3; 0 to {LIMIT} is wanted"),
+        (np.array([-3, 2**30]), ValueError, f"stretch: a score is -3; 0 to {LIMIT} is wanted"),
+        (np.array([0, 2**60]), ValueError, f"stretch: a score is {2**60}; 0 to {LIMIT} is wanted"),
     ],
-    ids=["a list", "fractions", "a table", "all negative", "too high to be stretched"],
+    ids=[
+        "a list",
+        "fractions",
+        "a table",
+        "all negative",
+        "one negative",
+        "one negative beside a high one",
+        "too high to be stretched",
+    ],
 )
 def test_scores_that_cannot_be_stretched_are_told_with_what_would_be_right(
     scores: Any, error: type[Exception], said: str
