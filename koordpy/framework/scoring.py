@@ -44,7 +44,7 @@ def score(hooks: Sequence[ScoreHooks], state: CycleState, pod: Pod, nodes: Seque
             if hook is not None:
                 doing = "Normalize on Score"
                 if (answer := hook(state, pod, scores)) is not None:
-                    return _not_in_place(plugin, answer)
+                    return not_in_place(plugin, answer)
         except PLUGIN_FAULTS as error:
             return blame(plugin, _doing(plugin, doing), error)
         highest = scores.item(scores.view(_UNSIGNED).argmax())  # as such a negative one is the highest of all
@@ -81,7 +81,7 @@ def _raw(each: ScoreHooks, state: CycleState, pod: Pod, nodes: Sequence[NodeInfo
     return scores
 
 
-def _not_in_place(plugin: str, answer: object) -> Status:
+def not_in_place(plugin: str, answer: object) -> Status:
     """normalize_scores says something: an error of its own, as upstream's may, or scores that nobody would look at."""
     if isinstance(answer, Status) and answer.code is Code.ERROR:
         broken: Status = attribute(plugin, _doing(plugin, "Normalize on Score"), answer)

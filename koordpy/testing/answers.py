@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from koordpy.framework.calls import illegal, is_refusal_or_error
+from koordpy.framework.scoring import not_in_place
 from koordpy.framework.vector import BadAnswer, Scores, checked_scores, checked_verdicts
 from koordpy_api import Code, CycleState, NodeInfo, PreFilterResult, Status
 from koordpy_api.columns import Verdicts
@@ -58,10 +59,8 @@ def scored_at_once(plugin: str, answer: object, count: int) -> Scores:
 def normalize(plugin: str, hook: Callable[..., Any] | None, state: CycleState, pod: Pod, scores: Scores) -> None:
     """In place, if the plugin wants to. Raises: AssertionError, or what the hook raises."""
     answer = None if hook is None else hook(state, pod, scores)
-    assert answer is None, (
-        f"{plugin}: normalize_scores answers {type(answer).__name__}: "
-        "it changes scores in place (scores[:] = ...) and returns None"
-    )
+    if answer is not None:
+        raise AssertionError(not_in_place(plugin, answer).message)
 
 
 def _score(plugin: str, node: NodeInfo, answer: object) -> int:

@@ -222,7 +222,13 @@ def row(name: str, *values: Any) -> Any:
             "normalised scores in a new array",
             plugin(score=lambda: 5, normalize_scores=lambda scores: scores * 2),
             AssertionError,
-            "normalize_scores answers ndarray: it changes scores in place",
+            "answered ndarray, which is unsupported at NormalizeScore: it changes scores in place",
+        ),
+        row(
+            "an error instead of normalised scores",
+            plugin(score=lambda: 5, normalize_scores=lambda: Status.error("no weights")),
+            AssertionError,
+            "running Normalize on Score plugins: .*no weights",
         ),
         row(
             "other scores of all nodes than of each",
