@@ -127,15 +127,17 @@ def measure(nodes: int, options: argparse.Namespace) -> Iterator[Run]:
     """All that is asked for at one size; every combination has its turn in every round."""
     before = gc.get_threshold()
     gc.set_threshold(*THRESHOLDS)  # as the scheduler, too
-    cycles = Cycles(nodes)
-    for number in range(1, options.rounds + 1):
-        for ask in options.asks:
-            for signatures in options.signatures:
-                most = most_pods(ask, nodes, options.pods)
-                per_s = cycles.round(ASKS[ask], signatures, options.seconds, most)
-                yield Run(number, _named(nodes, signatures, ask), {Quantity.PODS_PER_S: per_s})
-    gc.unfreeze()
-    gc.set_threshold(*before)
+    try:
+        cycles = Cycles(nodes)
+        for number in range(1, options.rounds + 1):
+            for ask in options.asks:
+                for signatures in options.signatures:
+                    most = most_pods(ask, nodes, options.pods)
+                    per_s = cycles.round(ASKS[ask], signatures, options.seconds, most)
+                    yield Run(number, _named(nodes, signatures, ask), {Quantity.PODS_PER_S: per_s})
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*before)
 
 
 def _named(nodes: int, signatures: int, ask: str) -> str:

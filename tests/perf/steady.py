@@ -64,9 +64,12 @@ def lags(watch: PodWatch, stored: Mapping[str, int], probe: str) -> dict[Quantit
 
     An Event that fell so far behind that it was given up in favour of newer ones shows in how many there are; the lags
     are those of the others.
+
+    *Raises* WrongResult if there are no others.
     """
     names = [name for name in watch.bound if name != probe]
-    told = [name for name in names if name in stored]
+    if not (told := [name for name in names if name in stored]):
+        raise WrongResult("no pod has an Event")
     arrivals = sorted(watch.came[name] for name in names)
     binds = sorted(watch.bound[name] - watch.came[name] for name in names)
     # An Event may be seen, by its version, before its pod's bind is: both were written within the same moment.

@@ -2,9 +2,19 @@
 
 from typing import Any
 
+import pytest
+
 from tests.perf.history import Quantity
 from tests.perf.steady import lags
-from tests.perf.watching import PodWatch
+from tests.perf.watching import PodWatch, WrongResult
+
+
+def test_a_run_without_any_event_is_no_measurement() -> None:
+    session: Any = None  # nobody asks anything
+    watch = PodWatch(session, revisions=[1], moments=[0.0])
+    watch.came = watch.bound = {"probe": 0.0, "first": 0.0}
+    with pytest.raises(WrongResult, match="no pod has an Event"):
+        lags(watch, {"probe": 1}, "probe")
 
 
 def test_a_pod_whose_event_was_given_up_counts_among_the_binds_and_not_among_the_events() -> None:
